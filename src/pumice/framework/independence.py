@@ -131,11 +131,6 @@ class Independence:
         """Whether the numbers of a job alone say whether enough of it is placed or waits for release."""
         return read_nothing(self._session.job_pipelined)
 
-    @functools.cached_property
-    def starving_goes_by_numbers(self) -> bool:
-        """Whether the numbers of a job alone say whether it starves: how many of its pods are placed, wait for room, and exist."""
-        return read_nothing(self._session.job_starving)
-
 
 def read_nothing(functions: Iterable[Declared]) -> bool:
     """Tell whether functions go by numbers, priorities and shapes alone, so that those who are equal in these are answered alike."""
