@@ -100,3 +100,18 @@ def test_a_bound_pod_has_the_zone_of_its_node_and_is_nominated_no_more(server):
     bound = server.call("GET", f"{pods}/p")
     assert bound["metadata"]["labels"] == labels
     assert "nominatedNodeName" not in bound["status"]
+
+
+def test_a_pod_with_gates_says_so_and_is_not_bound_until_the_last_is_gone(server):
+    pods = PODS.format(server.new_namespace())
+    gates = [{"name": "x"}, {"name": "y"}]
+    body = {"metadata": {"name": "p"}, "spec": {"containers": [container()], "schedulingGates": gates}}
+    (condition,) = server.call("POST", pods, body)["status"]["conditions"]
+    assert (condition["type"], condition["status"], condition["reason"]) == ("PodScheduled", "False", "SchedulingGated")
+    target = {"metadata": {"name": "p"}, "target": {"kind": "Node", "name": "n1"}}
+    change = {"spec": {"schedulingGates": [{"name": "y"}], "nodeSelector": {"disk": "ssd"}}}
+    server.call("PATCH", f"{pods}/p", change, **MERGE)
+    assert server._caller.answer("POST", f"{pods}/p/binding", target)[0] == 409
+    opened = server.call("PATCH", f"{pods}/p", {"spec": {"schedulingGates": None}}, **MERGE)
+    assert opened["spec"]["nodeSelector"] == {"disk": "ssd"}
+    assert server._caller.answer("POST", f"{pods}/p/binding", target)[0] == 201

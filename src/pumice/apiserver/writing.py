@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from pumice.api import timestamp
+from pumice.api import kinds, timestamp
 from pumice.apiserver import conformity, kind_rules, passing, pod_specs, statuses, versions
 from pumice.apiserver.access.attributes import Attributes
-from pumice.apiserver.built_in import validity
+from pumice.apiserver.built_in import defaults, validity
 from pumice.apiserver.ownership import applying, managed
 from pumice.apiserver.passing import Write
 from pumice.apiserver.patching import json_patch, strategic
@@ -123,6 +123,8 @@ class Writing:
             if not generated or attempt == _ATTEMPTS - 1:
                 raise statuses.already_exists(resource.plural, resource.group, name)
             new["metadata"]["name"] = generate(new["metadata"]["generateName"])
+        if resource.kind is kinds.POD:
+            defaults.mark_gated(new, self.stamp())
         if options.dry_run:
             metadata = new["metadata"]
             metadata |= {

@@ -55,6 +55,21 @@ def _pod(manifest: Document) -> None:
     manifest["status"].setdefault("qosClass", quality(spec))
 
 
+def mark_gated(pod: Document, moment: str) -> None:
+    """Say of a new pod with gates that nobody schedules it."""
+    status = structure.mapping(pod, "status")
+    if structure.mapping(pod, "spec").get("schedulingGates"):
+        condition = {
+            "type": "PodScheduled",
+            "status": "False",
+            "reason": "SchedulingGated",
+            "message": "Scheduling is blocked due to non-empty scheduling gates",
+            "lastProbeTime": None,
+            "lastTransitionTime": moment,
+        }
+        pod["status"] = {**status, "conditions": [*(status.get("conditions") or ()), condition]}
+
+
 def _tolerate(spec: Document) -> None:
     """Let a pod stay five minutes on a node that fails, as admission does, unless it says otherwise."""
     tolerations = list(_each(spec, "tolerations"))
