@@ -34,13 +34,13 @@ NONE_FREE: Final = "cannot allocate all claims"
 ELSEWHERE: Final = "resourceclaim not available on the node"
 INVALID_POOLS: Final = "invalid resource pools were encountered"
 GAVE_UP: Final = "the search for devices was given up"
-BROKEN: Final = "claims of the pod cannot be evaluated"
-NOT_READY: Final = "claims of the pod cannot be used yet"
+BROKEN: Final = "claims of the pod cannot be used"
 FREED: Final = "deallocation of ResourceClaim completed"
 STEPS_PER_SECOND: Final = 10_000
 MOST_CONSUMERS: Final = 256
 MOST_SCORE: Final = 100.0
 OTHERS: Final = Reads.NODE | Reads.OTHER_NODES
+_TEXTS: Final = 200  # different errors that are told by name
 _SPARE: Final = 1000  # claims that are gone, and yet remembered
 
 
@@ -89,15 +89,18 @@ class DeviceRules:
         self._invalid = session.reason(plugin, Code.UNRESOLVABLE, INVALID_POOLS)
         self._gave_up = session.reason(plugin, Code.ERROR, GAVE_UP)
         self._broken = session.reason(plugin, Code.ERROR, BROKEN)
-        self._not_ready = session.reason(plugin, Code.UNRESOLVABLE, NOT_READY)
         self._wanted: dict[str, tuple[resource.ResourceClaim, Wanted]] = {}
         self._asking: dict[str, Task] = {}
         self._errors: dict[tuple[bytes, ...], str] = {}
+        self._plugin = plugin
+        self._session = session
+        self._texts: dict[str, int] = {}
         self._offered = -1
         self._lists = (-1, False)
 
     def register(self, session: Session) -> None:
         """Register the rules; where there are no claims, all that is left is to say so of pods that have some."""
+        self._session = session
         self._devices.withdrawn.clear()
         self._asking = {}
         if not self._devices.claims and not self._devices.has_special:
@@ -247,7 +250,7 @@ class DeviceRules:
             return None
         answer = np.zeros(len(nodes), dtype=np.int16)
         if found.problem:
-            answer[:] = self._not_ready
+            answer[:] = self._told(found.problem)
             return answer
         for selector in found.selectors:
             answer[~_reached(selector, nodes)] = self._elsewhere
@@ -264,11 +267,20 @@ class DeviceRules:
             return 0
         if answer.error:
             self._errors[tuple([each.content for each in found.wanted])] = answer.error
-            return self._broken
+            return self._told(answer.error)
         if answer.gave_up:
             return self._gave_up
         invalid = any(pool.invalid for pool in self._answers.offer(row).pools)
         return self._invalid if invalid else self._none
+
+    def _told(self, error: str) -> int:
+        """Return the reason that says what is wrong with claims; of many different ones, that something is."""
+        known = self._texts.get(error)
+        if known is None:
+            if len(self._texts) >= _TEXTS:
+                return self._broken
+            known = self._texts[error] = self._session.reason(self._plugin, Code.ERROR, error)
+        return known
 
     def detail(self, subject: Subject, node: NodeRecord) -> str:
         """Say how the devices stand that a request of the pod is about."""
