@@ -58,6 +58,22 @@ def test_an_object_keeps_the_name_of_its_path(server, home, request_, words):
     assert (found.status, found.body["message"]) == (400, words)
 
 
+@pytest.mark.parametrize(
+    ("operation", "code"),
+    [
+        ({"op": "replace", "path": "/data/new", "value": "v"}, 200),
+        ({"op": "replace", "path": "/metadata/finalizers", "value": ["x.example/y"]}, 200),
+        ({"op": "replace", "path": "/binaryData/new", "value": "dg=="}, 422),
+        ({"op": "replace", "path": "/metadata/managedFields/9", "value": {}}, 422),
+        ({"op": "remove", "path": "/data/new"}, 422),
+        ({"op": "add", "path": "/data/new", "value": "v"}, 200),
+    ],
+)
+def test_a_patch_may_replace_a_field_that_is_not_there_and_nothing_else(server, home, operation, code):
+    path = f"{maps(home, 'm')}?dryRun=All"
+    assert server._caller.answer("PATCH", path, [operation], content_type=JSON_PATCH).status == code
+
+
 @pytest.mark.parametrize("media", ["text/plain", "application/x-www-form-urlencoded", "application/xml"])
 def test_a_body_of_an_unknown_type_is_refused(server, home, media):
     found = server._caller.answer("POST", maps(home), {"metadata": {"name": "x"}}, content_type=media)

@@ -54,12 +54,7 @@ def _perform(document: Any, operation: dict[str, Any]) -> Any:
         case "remove":
             return _remove(document, path)
         case "replace":
-            _find(document, path)
-            return (
-                _add(_remove(document, path), path, structure.copied(_stated(operation)))
-                if path
-                else _stated(operation)
-            )
+            return _replace(document, path, structure.copied(_stated(operation)))
         case "move":
             source = _pointer(operation.get("from"))
             if path[: len(source)] == source and path != source:
@@ -111,6 +106,17 @@ def _add(document: Any, path: list[str], value: Any) -> Any:
     else:
         raise PatchError("its parent is neither an object nor a list")
     return document
+
+
+def _replace(document: Any, path: list[str], value: Any) -> Any:
+    """Put a value in the place of another; a field of an object need not be there, as for kube-apiserver."""
+    if not path:
+        return value
+    parent = _find(document, path[:-1])
+    if isinstance(parent, list):
+        parent[_index(parent, path[-1])] = value
+        return document
+    return _add(document, path, value)
 
 
 def _remove(document: Any, path: list[str]) -> Any:
