@@ -33,7 +33,7 @@ class Function(msgspec.Struct, frozen=True):
     name: str
     takes: tuple[str, ...]
     returns: str
-    function: Callable[..., Any]
+    answers: Callable[..., Any]
     is_member: bool = True
 
 

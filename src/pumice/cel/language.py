@@ -146,7 +146,7 @@ def _declared(cel: ModuleType) -> list[Any]:
             return_type=types[each.returns],
             parameters=[types[name] for name in each.takes],
             is_member=each.is_member,
-            impl=each.function,
+            impl=each.answers,
         )
         by_name.setdefault(each.name, []).append(overload)
     return [cel.FunctionDecl(name, overloads) for name, overloads in by_name.items()]
