@@ -16,7 +16,7 @@ from audited import RELEASE, Use, granted
 from pumice.api import kinds
 from pumice.cache import effects
 from pumice.cache.options import Options
-from pumice.kube import election, grouping, lease, lease_holders, rivals
+from pumice.kube import election, errors, grouping, lease, lease_holders, rivals
 from pumice.kube.access import connection
 from pumice.kube.calls.client import Client
 from pumice.kube.watches import informers
@@ -125,6 +125,19 @@ class Exercise:
         for kind in older:
             if not kind.namespaced:
                 await self.write_status(kind, "g", {"running": 1})
+
+    async def native_group(self):
+        """Write the condition of a group of Kubernetes' own; that this server does not serve the kind is found after the right to it."""
+        where = {"namespace": self.namespace, "name": "g", "uid": "u"}
+        patch = effects.Patch(
+            kind=kinds.NATIVE_POD_GROUP,
+            body={"status": {"conditions": []}},
+            subresource="status",
+            strategic=True,
+            **where,
+        )
+        with pytest.raises(errors.ApiError, match="could not find the requested resource"):
+            await updating.ApiUpdater(self.client, time.monotonic).patch(patch)
 
     async def preparations(self):
         """Lock a node."""
@@ -286,6 +299,7 @@ async def run_all(audited, namespace):
         await exercise.group_that_exists()
         await exercise.queues()
         await exercise.statuses()
+        await exercise.native_group()
         await exercise.pods()
         await exercise.volumes()
         await exercise.preparations()
