@@ -9,6 +9,12 @@ pytestmark = pytest.mark.kube
 
 RESOURCES = "/apis/resource.k8s.io/v1"
 CLAIMS = RESOURCES + "/namespaces/{}/resourceclaims"
+POLICY = """
+actions: "enqueue, allocate, backfill"
+tiers:
+- plugins: [{name: gang}]
+- plugins: [{name: predicates}, {name: nodeorder}]
+"""
 ATTRIBUTES = {"model": {"string": "a100"}}
 
 
@@ -111,3 +117,28 @@ def test_a_scheduler_that_comes_anew_finds_who_has_which_device(server):
         wait_for(lambda: len(placed(server, namespace)) == 2, scheduler)
         assert scheduler.stop() == 0
     assert devices(server, namespace, "first") != devices(server, namespace, "second")
+
+
+def test_a_pod_that_asks_for_devices_by_the_name_of_a_resource_has_a_claim_made_for_it(server, tmp_path):
+    namespace = server.new_namespace()
+    offer(server, "n1", "gpu0", "gpu1")
+    spec = {"extendedResourceName": "example.com/gpu"}
+    server.call("POST", f"{RESOURCES}/deviceclasses", {"metadata": {"name": "named"}, "spec": spec})
+    amounts = {"example.com/gpu": "2"}
+    container = {"name": "c", "image": "x", "resources": {"requests": {"cpu": "1", **amounts}, "limits": amounts}}
+    body = {"metadata": {"name": "p"}, "spec": {"schedulerName": "volcano", "containers": [container]}}
+    server.call("POST", PODS.format(namespace), body)
+    policy = tmp_path / "policy.yaml"
+    policy.write_text(POLICY, encoding="utf-8")
+    with Process(server, "--leader-elect=false", f"--scheduler-conf={policy}") as scheduler:
+        scheduler.deciding()
+        wait_for(lambda: list(placed(server, namespace)) == ["p"], scheduler)
+        assert scheduler.stop() == 0
+    (made,) = server.call("GET", CLAIMS.format(namespace))["items"]
+    name = made["metadata"]["name"]
+    assert name.startswith("p-extended-resources-")
+    assert sorted(devices(server, namespace, name)) == [("n1", "gpu0"), ("n1", "gpu1")]
+    assert reserved(server, namespace, name) == ["p"]
+    told = server.call("GET", f"{PODS.format(namespace)}/p")["status"]["extendedResourceClaimStatus"]
+    assert told["resourceClaimName"] == name
+    assert told["requestMappings"][0]["resourceName"] == "example.com/gpu"
