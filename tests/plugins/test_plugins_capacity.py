@@ -260,9 +260,10 @@ def test_arguments_are_read():
 
 
 @pytest.mark.parametrize("name", ["capacity.DynamicResourceAllocationEnable", "capacity.DRAConsumableCapacityEnable"])
-def test_device_quotas_are_accepted_with_a_warning(name):
-    assert [str(w) for w in load(f"{name}: false").warnings] == []
-    assert f"sets {name}, but quotas of device classes are not counted yet" in str(load(f"{name}: true").warnings[0])
+def test_device_quotas_are_switched_without_a_warning(name):
+    for switched in (True, False):
+        loaded = load(f"{name}: {str(switched).lower()}")
+        assert (loaded.plugin("capacity").arguments[name], loaded.warnings) == (switched, ())
 
 
 def test_the_level_means_nothing_to_flat_queues():

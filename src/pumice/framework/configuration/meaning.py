@@ -18,7 +18,6 @@ _VICTIM_POINT: Final = {
     "gangpreempt": "UnifiedEvictable",
     "gangreclaim": "UnifiedEvictable",
 }
-_DEVICE_QUOTAS: Final = ("capacity.DynamicResourceAllocationEnable", "capacity.DRAConsumableCapacityEnable")
 _ACTIONS: Final = ("actions",)
 _SHUFFLED: Final = ("tdm", "rescheduling")
 _MEASURED: Final = ("usage", "rescheduling")
@@ -37,7 +36,6 @@ class Meaning:
         """Refuse contradictions and warn of what is probably not meant."""
         self._check_hierarchy()
         self._check_sharing()
-        self._check_devices()
         self._check_order()
         self._check_gangs()
         self._check_eviction()
@@ -79,13 +77,6 @@ class Meaning:
             lines = self._plugins["capacity"].line, self._plugins["proportion"].line
             both = f'plugins "capacity" (line {lines[0]}) and "proportion" (line {lines[1]})'
             self._warn(f"{both} both set what a queue deserves; keep only one of them", "tiers")
-
-    def _check_devices(self) -> None:
-        capacity = self._plugins.get("capacity")
-        for name in _DEVICE_QUOTAS:
-            if capacity is not None and capacity.arguments.get(name):
-                text = f'plugin "capacity" (line {capacity.line}) sets {name}, but quotas of device classes are not counted yet'
-                self._warn(text, "tiers")
 
     def _check_order(self) -> None:
         names = self._actions
