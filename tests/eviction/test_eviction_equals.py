@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from pumice.actions.eviction import (
     equal_rivals,
+    gang_rules,
     judge,
     node_ahead,
     offers,
@@ -220,3 +221,21 @@ def test_victims_that_go_together_are_those_that_would_go_one_by_one(name, monke
     quick = [decided(name, world=crowd), decided(name, world=equals)]
     monkeypatch.setattr(Statement, "evict", one_by_one)
     assert [decided(name, world=crowd), decided(name, world=equals)] == quick
+
+
+@pytest.mark.parametrize("action", ["gangpreempt", "gangreclaim"])
+def test_the_lists_that_gang_forms_keep_hold_everybody_who_may_go(action, monkeypatch):
+    compared = []
+    of_jobs = gang_rules.GangRules._of_jobs
+
+    def checked(self, claimant, jobs):
+        found = of_jobs(self, claimant, jobs)
+        slow = [task for job in jobs for task in job.tasks.values() if self.may_go(claimant, task)]
+        assert {task.uid for task in found} == {task.uid for task in slow}
+        compared.append(len(found))
+        return found
+
+    monkeypatch.setattr(gang_rules.GangRules, "_of_jobs", checked)
+    for name in ("preempt", "reclaim, proportion", "reclaim, capacity"):
+        decided(name, action)
+    assert sum(compared) > 20

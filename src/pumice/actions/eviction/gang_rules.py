@@ -1,17 +1,27 @@
-"""Whom the gang forms of eviction may take: everybody whose job and queue do not forbid it."""
+"""Whom the gang forms of eviction may take: everybody whose job and queue do not forbid it, with each of these asked about once.
+
+Asking about every pod alone, `bench.claims` takes more than twice as long for gangreclaim by capacity.
+"""
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING
 
+from pumice.actions.eviction import units
+from pumice.actions.eviction.queue_protections import reads_more, reads_only_queues
 from pumice.actions.eviction.rules import Rules, jobs_of_other_queues
+from pumice.framework.points import Reads
 from pumice.framework.subject import EvictionContext
 from pumice.model.statuses import Status
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable, Iterable, Sequence
     from typing import Any
 
+    from pumice.actions.eviction.settings import Asked
     from pumice.framework.combining import Intersection
+    from pumice.framework.session import Session
     from pumice.model.hypernodes import HyperNode
     from pumice.model.job import Job
     from pumice.model.task import Task
@@ -21,6 +31,10 @@ class GangRules(Rules):
     """What both gang forms share: victims whose PodGroup does not forbid it, judged by UnifiedEvictable."""
 
     node_by_node = False
+
+    def __init__(self, session: Session, asked: Asked | None = None) -> None:
+        super().__init__(session, asked)
+        self._lists: dict[str, tuple[int, int, list[Task]]] = {}
 
     def protection(self, claimant: Task | None, candidate: Task) -> str | None:
         """Add the explicit mark of the PodGroup to the protections."""
@@ -41,6 +55,118 @@ class GangRules(Rules):
     def leaving(self, claimant: Task) -> list[Task]:
         """Return whoever may go for a claimant."""
         return self.candidates(claimant)
+
+    def candidates(self, claimant: Task, domain: HyperNode | None = None, priority: int | None = None) -> list[Task]:
+        """Return everybody who may go, on the nodes of a domain or anywhere, of jobs of one priority or any: what `may_go` says, with each job and queue asked about once."""
+        jobs = {
+            id(job): job
+            for job in self.sources(claimant)
+            if (priority is None or job.priority == priority) and self._is_open(claimant, job)
+        }
+        own = claimant.job.queue if claimant.job is not None else ""
+        guarded = {key for key, job in jobs.items() if self._is_guarded(own, job)}
+        tasks: Iterable[Task]
+        if domain is None and not guarded and self._judges_pods_alone:
+            return self._of_jobs(claimant, list(jobs.values()))
+        if domain is None:
+            tasks = (task for job in jobs.values() for task in job.tasks.values())
+        else:
+            records = self.session.cluster.nodes.records
+            here = (task for row in domain.rows.tolist() for task in records[row].tasks.values())
+            tasks = (task for task in here if id(task.job) in jobs)
+        shared, keeps = self._asked_once(claimant), self._asked_each(claimant)
+        found = []
+        for task in tasks:
+            if task.status not in self.statuses or not task.preemptable:
+                continue
+            if (claimant.best_effort and not task.best_effort) or self.is_spared(task):
+                continue
+            if guarded and id(task.job) in guarded and self._queue_protection(own, task) is not None:
+                continue
+            if not shared(task) and not keeps(task):
+                found.append(task)
+        return found
+
+    @functools.cached_property
+    def _judges_pods_alone(self) -> bool:
+        """Whether protections know of a pod nothing but itself, or its queue: what they say of one stays so."""
+        return all(not each.reads & ~Reads.TASK for each in self.session.protection if reads_more(each.reads))
+
+    def _of_jobs(self, claimant: Task, jobs: Sequence[Job]) -> list[Task]:
+        """Return those of jobs who may go, from lists that are kept."""
+        shared = self._asked_once(claimant)
+        found: list[Task] = []
+        for job in jobs:
+            differ = job.roles_enforced or bool(job.policies)
+            shape, kept = None, False
+            for task in self._open_pods(claimant, job):
+                if task.status not in self.statuses or (claimant.best_effort and not task.best_effort):
+                    continue
+                if task.eviction_refused is not None and self.is_spared(task):
+                    continue
+                # Pods of one shape that stand together have one answer from their queue.
+                if differ or task.shape is not shape:
+                    shape, kept = task.shape, shared(task)
+                if not kept:
+                    found.append(task)
+        return found
+
+    def _open_pods(self, claimant: Task, job: Job) -> list[Task]:
+        """Return the pods of a job that nothing about themselves protects, in their order."""
+        known = self._lists.get(job.key)
+        if known is None or known[:2] != (job.version, len(job.tasks)):
+            keeps = self._asked_each(claimant)
+            tasks = [task for task in job.tasks.values() if task.preemptable and not keeps(task)]
+            known = self._lists[job.key] = (job.version, len(job.tasks), tasks)
+        return known[2]
+
+    def _asked_each(self, claimant: Task) -> Callable[[Task], bool]:
+        """Return what tells whether any of the other protections keeps a pod; which these are is found out once."""
+        protection = self.session.protection
+        asked = [registered for registered in protection if reads_more(registered.reads)]
+
+        def keeps(task: Task) -> bool:
+            for registered in asked:  # noqa: SIM110  asked about every pod that could go
+                if protection.ask(registered, claimant, task, self.name) is not None:
+                    return True
+            return False
+
+        return keeps
+
+    def is_kept_by_queue(self, claimant: Task, task: Task) -> bool:
+        """Tell whether a protection that knows of a pod only its queue, its shape and its job keeps it."""
+        return self.session.protection.among(reads_only_queues, claimant, task, self.name) is not None
+
+    def _asked_once(self, claimant: Task) -> Callable[[Task], bool]:
+        """Return what tells whether the protections of queues keep a pod, asked once for all to which they give one answer."""
+        known: dict[Hashable, bool] = {}
+        spared: dict[int, bool] = {}
+
+        def kept(task: Task) -> bool:
+            job = task.job
+            if job is None:
+                return False
+            key: Hashable = task.uid
+            if not (job.roles_enforced or job.policies):
+                if id(job) not in spared:
+                    spared[id(job)] = not self.keeps_gangs or units.keeps_its_minimum(job, (task,))
+                key = (job.queue, task.shape.serial) if spared[id(job)] else job.key
+            if key not in known:
+                known[key] = self.is_kept_by_queue(claimant, task)
+            return known[key]
+
+        return kept
+
+    def _is_open(self, claimant: Task, job: Job) -> bool:
+        """Tell whether nothing about a job as a whole speaks against taking from it."""
+        if claimant.job is None or job.group is None or job.queue not in self.session.cluster.queues:
+            return False
+        return self.concerns_job(claimant.job, job) and not (job.preemptable_set and not job.preemptable)
+
+    def _is_guarded(self, own: str, job: Job) -> bool:
+        """Tell whether the queue of a job may protect its pods."""
+        owner = self.session.cluster.queues[job.queue]
+        return owner.name != own and (bool(owner.guarantee) or not owner.reclaimable)
 
     def asking(self, claimant: Task, domain: HyperNode | None = None) -> object:
         """Return what the functions are asked about: the whole gang."""

@@ -125,6 +125,11 @@ def reads_only_queues(reads: Reads) -> bool:
     return reads == Reads.QUEUE
 
 
+def reads_more(reads: Reads) -> bool:
+    """Tell whether a protection knows more of a pod."""
+    return not reads_only_queues(reads)
+
+
 def _key(job: Job, task: Task, *, alone: bool) -> int | str:
     if job.roles_enforced or job.policies:
         return task.uid
