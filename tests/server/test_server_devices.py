@@ -18,11 +18,11 @@ tiers:
 ATTRIBUTES = {"model": {"string": "a100"}}
 
 
-def offer(server, node_name, *devices, driver="gpu.example.com"):
-    """Offer devices of a node, as its driver does."""
+def offer(server, namespace, node_name, *devices):
+    """Offer devices of a node, as its driver does; each test has one of its own, since claims of others keep their devices."""
     listed = [{"name": name, "attributes": ATTRIBUTES} for name in devices]
     pool = {"name": node_name, "generation": 1, "resourceSliceCount": 1}
-    spec = {"driver": driver, "nodeName": node_name, "pool": pool, "devices": listed}
+    spec = {"driver": f"{namespace}.example.com", "nodeName": node_name, "pool": pool, "devices": listed}
     server.call("POST", f"{RESOURCES}/resourceslices", {"metadata": {"name": f"{node_name}-gpus"}, "spec": spec})
 
 
@@ -68,7 +68,7 @@ def server(empty_api_server):
 
 def test_claims_are_given_devices_and_reserved_before_their_pods_are_bound(server):
     namespace = server.new_namespace()
-    offer(server, "n2", "gpu0", "gpu1", "gpu2")
+    offer(server, namespace, "n2", "gpu0", "gpu1", "gpu2")
     claim(server, namespace, "single")
     claim(server, namespace, "shared", count=2)
     groups = f"/apis/scheduling.volcano.sh/v1beta1/namespaces/{namespace}/podgroups"
@@ -95,7 +95,7 @@ def test_claims_are_given_devices_and_reserved_before_their_pods_are_bound(serve
         told = lambda: server.call("GET", f"{PODS.format(namespace)}/waits")["status"].get("conditions") or [{}]  # noqa: E731
         wait_for(lambda: told()[0].get("reason") == "Unschedulable", scheduler)
         assert devices(server, namespace, "late") == []
-        offer(server, "n1", "gpu0")
+        offer(server, namespace, "n1", "gpu0")
         wait_for(lambda: placed(server, namespace).get("waits") == "n1", scheduler)
         assert devices(server, namespace, "late") == [("n1", "gpu0")]
         assert scheduler.stop() == 0
@@ -103,7 +103,7 @@ def test_claims_are_given_devices_and_reserved_before_their_pods_are_bound(serve
 
 def test_a_scheduler_that_comes_anew_finds_who_has_which_device(server):
     namespace = server.new_namespace()
-    offer(server, "n1", "gpu0", "gpu1")
+    offer(server, namespace, "n1", "gpu0", "gpu1")
     claim(server, namespace, "first")
     pod(server, namespace, "one", "first")
     with Process(server, "--leader-elect=false") as scheduler:
@@ -121,7 +121,7 @@ def test_a_scheduler_that_comes_anew_finds_who_has_which_device(server):
 
 def test_a_pod_that_asks_for_devices_by_the_name_of_a_resource_has_a_claim_made_for_it(server, tmp_path):
     namespace = server.new_namespace()
-    offer(server, "n1", "gpu0", "gpu1")
+    offer(server, namespace, "n1", "gpu0", "gpu1")
     spec = {"extendedResourceName": "example.com/gpu"}
     server.call("POST", f"{RESOURCES}/deviceclasses", {"metadata": {"name": "named"}, "spec": spec})
     amounts = {"example.com/gpu": "2"}
