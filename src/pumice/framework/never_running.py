@@ -198,11 +198,12 @@ class NeverRunning:
         """Judge a group by its `minResources` as long as it has fewer pods than its minimum."""
         if job.min_resources is None:
             return None
-        vocabulary, total = self._session.cluster.vocabulary, self._memory.total
+        cluster, total = self._session.cluster, self._memory.total
+        vocabulary = cluster.vocabulary
         for name, units in job.min_resources.items():
             column = vocabulary.columns.get(name)
-            if units and name != "pods" and (column is None or units > total[column]):
-                most = 0 if column is None else int(total[column])
+            most = 0 if column is None else int(total[column])
+            if units > most and name != "pods" and not cluster.devices.stands_for(name):
                 asked, all_of_it = (resources.shown(name, each) for each in (units, most))
                 return f"it needs {asked} {name} at the least, all nodes together have {all_of_it}"
         return self._beyond_a_ceiling(job, vocabulary.vector(job.min_resources))

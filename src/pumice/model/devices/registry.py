@@ -141,6 +141,10 @@ class Devices:
         """Tell whether a pod asks for a resource that no node offers and a class stands for."""
         return bool(self._extended) and any(name in self._extended for name in task.shape.request.amounts)
 
+    def stands_for(self, name: str) -> bool:
+        """Tell whether a class stands for a resource that no node offers: how much of it there is, is found with the devices."""
+        return name in self._extended
+
     def remap(self) -> bool:
         """Find out anew which resources classes stand for; tells whether that has changed, so that pods are to be looked at again."""
         state = (self.offered, len(self._vocabulary))

@@ -230,13 +230,13 @@ def _lack(session: Session, bound: Bound, name: str, asked: int, taken: tuple[Ve
 
 
 def shortage(cluster: Cluster, minimum: Amounts, room: Sequence[int]) -> list[str]:
-    """Return the names of which a minimum asks for more than there is room for, pods aside; what no node offers is always short."""
+    """Return the names of which a minimum asks for more than there is room for, pods aside; what no node offers is always short, unless a device class stands for it."""
     columns = cluster.vocabulary.columns
     short = []
     for name, units in minimum.items():
         if units and name != "pods":
             column = columns.get(name)
-            if column is None or units > room[column]:
+            if units > room[column] if column is not None else not cluster.devices.stands_for(name):
                 short.append(name)
     short.sort(key=lambda name: columns.get(name, len(columns)))
     return short
