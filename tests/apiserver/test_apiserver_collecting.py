@@ -150,6 +150,30 @@ def test_a_namespace_that_somebody_else_holds_is_emptied_and_stays_until_it_is_l
     assert store.find(home) is None
 
 
+def test_a_namespace_has_its_account_and_the_certificate_to_trust_whatever_is_done_to_them():
+    store = ObjectStore(VirtualClock().now)
+    registry = resources.Registry(resources.describe())
+    emptier = emptying.Emptier(store, registry, lambda: "2026-01-01T00:00:00Z", b"trusted")
+    store.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "a"}})
+    trusted = Key(kinds.CONFIG_MAP, "a", "kube-root-ca.crt")
+
+    def settled():
+        while emptier.empty():
+            pass
+        return store.find(trusted)["data"], sorted(each["metadata"]["name"] for each in store.scan(kinds.CONFIG_MAP))
+
+    wanted = ({"ca.crt": "trusted"}, ["kube-root-ca.crt"])
+    assert settled() == wanted
+    store.patch(trusted, {"data": {"ca.crt": "forged", "more": "x"}})
+    assert settled() == wanted
+    store.delete(trusted)
+    assert settled() == wanted
+    store.delete(Key(kinds.NAMESPACE, "", "a"), held=True)
+    while emptier.empty():
+        pass
+    assert not list(store.scan(kinds.CONFIG_MAP))
+
+
 @pytest.mark.parametrize("policy", [deleting.FOREGROUND, deleting.ORPHAN])
 @pytest.mark.parametrize("collected_first", [False, True])
 def test_whatever_becomes_of_dependents_a_namespace_goes_after_what_is_in_it(policy, collected_first):

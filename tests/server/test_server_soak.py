@@ -12,7 +12,7 @@ import builders
 from pumice.cache.cache import Cache
 from pumice.cache.effects import Bind, Evict, Failure, Outcome, Patch, Read
 from pumice.framework import configuration, registry
-from pumice.model import change_log
+from pumice.model import change_log, kinship
 from pumice.scheduler import Scheduler
 from pumice.server import reporting
 from pumice.server.configuration import policy
@@ -62,6 +62,9 @@ SPARE = {
     "Cache.cluster.nodes.by_name": 2,  # of nodes that only pods named, until nodes are put in order again
     "Cache.cluster.nodes.records": 2,
     "Cache.cluster.nodes._restated": 2,  # until somebody asks about attributes again
+    "Cache.cluster.kinship._counts": 2 * kinship.FEW_COUNTS,  # so many are kept before anybody sweeps
+    "Cache.cluster.kinship._counts_by_hook": 2 * kinship.FEW_COUNTS,
+    "Cache.cluster.kinship._counts_by_hook[]": 2 * kinship.FEW_COUNTS,
 }
 
 

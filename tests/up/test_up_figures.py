@@ -101,7 +101,8 @@ def test_a_quota_counts_what_is_there_of_every_kind_that_it_names(home):
         "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "2Gi"}}},
     }
     home("create", "-f", "-", input=json.dumps(claim))
-    wanted = {"count/deployments.apps": "1", "count/configmaps": "2", "secrets": "0", "requests.storage": "2Gi"}
+    # two of ours, and the certificate that every namespace is given
+    wanted = {"count/deployments.apps": "1", "count/configmaps": "3", "secrets": "0", "requests.storage": "2Gi"}
     until(lambda: status(home, "quota", "q").get("used") == wanted)
     home("create", "deployment", "web-2", "--image=nginx")
     refused = home("create", "deployment", "web-3", "--image=nginx", check=False)

@@ -1,4 +1,4 @@
-"""The deletion of namespaces: everything in one goes first, then the namespace itself; and a new one is given its default account."""
+"""The deletion of namespaces: everything in one goes first, then the namespace itself; and a new one is given its default account and the certificate to trust."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 Document = dict[str, Any]
 _ACCOUNT: Final = kinds.Kind(name="ServiceAccount", group="", version="v1", plural="serviceaccounts", namespaced=True)
+_TRUSTED: Final = "kube-root-ca.crt"
 
 
 def _conditions(left: Counter[str], finalizers: Counter[str]) -> list[Document]:
@@ -39,8 +40,11 @@ def _conditions(left: Counter[str], finalizers: Counter[str]) -> list[Document]:
 class Emptier:
     """Looks again at a namespace that is going whenever something in it has gone."""
 
-    def __init__(self, store: ObjectStore, registry: Registry, stamp: Callable[[], str]) -> None:
+    def __init__(
+        self, store: ObjectStore, registry: Registry, stamp: Callable[[], str], authority: bytes = b""
+    ) -> None:
         self._store = store
+        self._trusted = {"ca.crt": authority.decode()}
         self._stamp = stamp
         self._registry = registry
         self._going: dict[str, None] = {}
@@ -52,7 +56,9 @@ class Emptier:
             self._look[key.name] = None
             if event_type == "DELETED":
                 self._going.pop(key.name, None)
-        elif event_type != "MODIFIED" and (key.namespace in self._going or key.kind == _ACCOUNT):
+        elif (key.kind is kinds.CONFIG_MAP and key.name == _TRUSTED) or (
+            event_type != "MODIFIED" and (key.namespace in self._going or key.kind == _ACCOUNT)
+        ):
             self._look[key.namespace] = None
         del manifest
 
@@ -67,7 +73,7 @@ class Emptier:
         if manifest is None:
             return 0
         if not deletion.is_terminating(manifest):
-            return self._with_account(name)
+            return self._furnished(name)
         self._going[name] = None
         count, left, finalizers = 0, Counter[str](), Counter[str]()
         for kind in dict.fromkeys(each.kind for each in self._registry if each.namespaced):
@@ -111,10 +117,22 @@ class Emptier:
             self._store.remove(key)
         return 1
 
-    def _with_account(self, name: str) -> int:
-        key = Key(_ACCOUNT, name, "default")
-        if self._store.find(key) is not None:
-            return 0
-        account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default", "namespace": name}}
-        self._store.adopt(account, key)
-        return 1
+    def _furnished(self, name: str) -> int:
+        """Give a namespace what every one has: its default account, and the certificate by which the server is known, which nobody else may change."""
+        account, trusted = Key(_ACCOUNT, name, "default"), Key(kinds.CONFIG_MAP, name, _TRUSTED)
+        count = 0
+        if self._store.find(account) is None:
+            self._store.adopt({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": _called(account)}, account)
+            count += 1
+        if (found := self._store.find(trusted)) is None:
+            made = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": _called(trusted), "data": dict(self._trusted)}
+            self._store.adopt(made, trusted)
+            count += 1
+        elif found.get("data") != self._trusted and not deletion.is_terminating(found):
+            self._store.overwrite(trusted, {**found, "data": dict(self._trusted)})
+            count += 1
+        return count
+
+
+def _called(key: Key) -> Document:
+    return {"name": key.name, "namespace": key.namespace}

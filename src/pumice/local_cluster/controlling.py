@@ -191,7 +191,7 @@ class Controlling:
         )
         self._collector = collecting.Collector(cluster.store, loaded.absent)
         self._upkeep = upkeep.Upkeep(cluster.store, cluster.tokens, cluster.authority)
-        self._emptier = emptying.Emptier(cluster.store, cluster.registry, cluster.writing.stamp)
+        self._emptier = emptying.Emptier(cluster.store, cluster.registry, cluster.writing.stamp, cluster.authority)
         for kind in self.engine.watched:
             present = list(cluster.store.scan(kind))
             self._arrived.extend((kind, "ADDED", manifest) for manifest in present)

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 NAMESPACE_NAME = "kubernetes.io/metadata.name"
 # How many labels that no rule names any more may stay looked at, beyond as many as are named.
 SPARE_KEYS = 64
+FEW_COUNTS = 64
 
 
 class Kin:
@@ -141,7 +142,7 @@ class Kinship:
         self._kins_by_hook: pickers.Index[Kin] = pickers.Index()
         self._counts: dict[tuple[Picker, ...], Count] = {}
         self._counts_by_hook: pickers.Index[Count] = pickers.Index()
-        self._swept = 64
+        self._swept = FEW_COUNTS
         self._stale = False
         self._stale_namespaces: dict[str, None] = {}
         self._surroundings: dict[str, Mapping[str, str]] = {}
@@ -344,7 +345,7 @@ class Kinship:
             self._drop_counts(lambda count: not count.asked)
             for count in self._counts.values():
                 count.asked = False
-            self._swept = max(64, len(self._counts))
+            self._swept = max(FEW_COUNTS, len(self._counts))
 
     def _look_again(self) -> None:
         """Find the kin anew of pods that have a label which is looked at only now, or whose namespace changed."""

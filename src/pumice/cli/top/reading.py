@@ -98,7 +98,7 @@ class Reading:
 
     def refused(self) -> bool:
         """Tell whether nothing at all may be read."""
-        return all(follower.state == "forbidden" for follower in self._followers)
+        return all(follower.state == "forbidden" for follower in self._followers if not _is_rare(follower))
 
     def _gap(self, follower: Follower) -> str:
         kind = follower.spec.kind
@@ -111,11 +111,16 @@ class Reading:
             (rule,) = rights.rules_to_add([Denied(kind, "", verbs=("list", "watch"))])
             return f"{resource} are left out: you may not list and watch them {inside}{advice}; the rule to add: {rule}"
         if follower.state == "absent":
-            return failing.unserved(kind)
+            return "" if _is_rare(follower) else failing.unserved(kind)
         if follower.state == "waiting" and follower.last_heard is not None:
             silent = int(time.monotonic() - follower.last_heard)
             return f"{resource} are as they were {silent} s ago: {follower.error}"
         return "" if follower.synced else f"{resource}: reading, {len(follower)} so far"
+
+
+def _is_rare(follower: Follower) -> bool:
+    """Tell whether a kind is not served that few clusters serve: nobody misses it."""
+    return follower.state == "absent" and follower.spec.kind is kinds.NATIVE_POD_GROUP
 
 
 class _Patience:
