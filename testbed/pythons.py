@@ -20,7 +20,7 @@ import msgspec
 
 ROOT: Final = Path(__file__).parents[1]
 SUPPORTED: Final = ("3.11", "3.12", "3.13", "3.14")
-NEEDED: Final = ("pytest", "pytest-xdist", "hypothesis")
+NEEDED: Final = ("-e", ".[cel]", "pytest", "pytest-xdist", "hypothesis")
 SELECTION: Final = (
     "tests/server/test_server_mailbox.py",
     "tests/server/test_server_overdue.py",
@@ -130,7 +130,7 @@ def _runs(*command: str) -> bool:
 
 def prepare(version: str, found: Found) -> Path:
     """Make an environment with the project in it; returns its interpreter. One that is there serves until what is installed changes."""
-    digest = hashlib.sha256(f"{ROOT}{found.program}".encode())
+    digest = hashlib.sha256(f"{ROOT}{found.program}{NEEDED}".encode())
     for name in ("pyproject.toml", "constraints.txt"):
         digest.update((ROOT / name).read_bytes())
     folder = ROOT / ".pythons" / version
@@ -139,9 +139,7 @@ def prepare(version: str, found: Found) -> Path:
         shutil.rmtree(folder, ignore_errors=True)
         subprocess.run([found.program, "-m", "venv", "--without-pip", folder], env=found.environment, check=True)
         command = [sys.executable, "-m", "pip", "--python", str(python), "install", "--quiet", "-c", "constraints.txt"]
-        subprocess.run(
-            [*command, "--disable-pip-version-check", "-e", ".", *NEEDED], cwd=ROOT, env=found.environment, check=True
-        )
+        subprocess.run([*command, "--disable-pip-version-check", *NEEDED], cwd=ROOT, env=found.environment, check=True)
         stamp.write_text(digest.hexdigest())
     return python
 
