@@ -187,7 +187,7 @@ def test_no_device_is_given_twice_and_nothing_is_left_behind(seed):
     preparing = cache.assumptions.preparing
     assert (preparing._parties, preparing._returning, preparing._party_of) == ({}, {}, {})
     assert preparing._written == {}
-    assert cache.cluster.preparations == {}
+    assert cache.cluster.with_bind.preparations == {}
     assert cache.cluster.devices.in_flight == {}
     # What is given shows in the model, and the other way round.
     shown = {device for claim in life.claims() for device in given(claim)}

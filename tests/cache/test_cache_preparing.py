@@ -77,7 +77,7 @@ def test_if_one_lock_cannot_be_written_nobody_is_bound_and_all_is_taken_back():
     assert [each.preparations for each in backs] == [(locks(third)[0],)]
     assert [desk.task(f"g-{i}").status.name for i in range(3)] == ["PENDING"] * 3
     assert "node n1 is locked" in desk.task("g-1").refusal
-    assert desk.cluster.preparations == {}
+    assert desk.cluster.with_bind.preparations == {}
 
 
 @pytest.mark.parametrize("code", ["unavailable", "unknown"])
@@ -222,7 +222,7 @@ def test_members_that_share_a_claim_all_say_which_devices_it_gets():
         claim = ClaimReservation(
             namespace="a", claim="shared", uid="u", pod=name, pod_uid=task.uid, allocation=allocation
         )
-        desk.cluster.before_bind(task.uid, [claim])
+        desk.cluster.with_bind.prepare(task.uid, [claim])
     desk.cycle()
     desk.cycle()
     wanted = desk.world.of(Prepare)

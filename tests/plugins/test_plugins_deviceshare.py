@@ -98,19 +98,19 @@ def test_a_restart_reads_cards_back_and_a_bind_that_is_refused_gives_them_back()
     sent = bound(desk, "p")
     assert sent.annotations["volcano.sh/gpu-index"] == "1"
     desk.settle(sent, "refused").apply()
-    assert not desk.cluster.stamps
+    assert not desk.cluster.with_bind.stamps
 
 
 def test_what_one_plugin_takes_back_leaves_what_another_has_to_say_to_the_bind():
     desk = Desk(text(GPUSharingEnable=True)).feed(gpu_node("n1"), group("g", 2), asking("p", {MEMORY: "100"}))
     cluster = desk.session().cluster
-    cluster.stamp("a.p", {"volcano.sh/gpu-index": "0", "volcano.sh/predicate-time": "1"})
-    cluster.stamp("a.p", {"volcano.sh/topology-decision": "{}"})
-    cluster.unstamp("a.p", ("volcano.sh/gpu-index", "volcano.sh/predicate-time"))
-    assert cluster.stamps == {"a.p": {"volcano.sh/topology-decision": "{}"}}
-    cluster.unstamp("a.p", ("volcano.sh/topology-decision",))
-    cluster.unstamp("a.p", ("volcano.sh/topology-decision",))
-    assert cluster.stamps == {}
+    cluster.with_bind.stamp("a.p", {"volcano.sh/gpu-index": "0", "volcano.sh/predicate-time": "1"})
+    cluster.with_bind.stamp("a.p", {"volcano.sh/topology-decision": "{}"})
+    cluster.with_bind.unstamp("a.p", ("volcano.sh/gpu-index", "volcano.sh/predicate-time"))
+    assert cluster.with_bind.stamps == {"a.p": {"volcano.sh/topology-decision": "{}"}}
+    cluster.with_bind.unstamp("a.p", ("volcano.sh/topology-decision",))
+    cluster.with_bind.unstamp("a.p", ("volcano.sh/topology-decision",))
+    assert cluster.with_bind.stamps == {}
 
 
 def test_a_card_that_turns_ill_takes_nobody():

@@ -200,10 +200,10 @@ def test_a_bind_that_is_refused_gives_its_cpus_back():
     made.cycle()
     made.cycle()
     bind = next(effect for effect in made.world.effects if getattr(effect, "node", None))
-    assert made.cluster.stamps
+    assert made.cluster.with_bind.stamps
     made.settle(bind, "refused")
     made.apply()
-    assert not made.cluster.stamps
+    assert not made.cluster.with_bind.stamps
 
 
 @pytest.mark.parametrize(

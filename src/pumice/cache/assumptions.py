@@ -135,7 +135,7 @@ class Assumptions:
             if devices is not None and devices.problem:
                 refused[task.uid] = devices.problem
                 continue
-            stamps = self._cluster.stamps.get(task.uid, {})
+            stamps = self._cluster.with_bind.stamps.get(task.uid, {})
             effect = Bind(
                 namespace=task.namespace, name=task.name, uid=task.uid, node=task.node.name, annotations=dict(stamps)
             )
@@ -155,7 +155,7 @@ class Assumptions:
 
     def _prepared(self, tasks: Sequence[Task]) -> dict[str, tuple[Preparation, ...]]:
         """Return what has to be written, or waited for, before tasks are bound, by uid."""
-        said, devices = self._cluster.preparations, self._cluster.devices
+        said, devices = self._cluster.with_bind.preparations, self._cluster.devices
         found: dict[str, tuple[Preparation, ...]] = {}
         for task in tasks:
             reservation = devices.reservation(task.uid)
@@ -238,8 +238,7 @@ class Assumptions:
             made.refusal = ""
             binding = self._bindings.pop(made.uid, None)
             self._failures.pop(made.uid, None)
-            self._cluster.stamps.pop(made.uid, None)
-            self._cluster.preparations.pop(made.uid, None)
+            self._cluster.with_bind.drop(made.uid)
             if binding is not None and binding.effect.node == node:
                 self.preparing.done(made.uid)
             else:
@@ -256,8 +255,7 @@ class Assumptions:
         self._bindings.pop(uid, None)
         self._evictions.pop(uid, None)
         self._failures.pop(uid, None)
-        self._cluster.stamps.pop(uid, None)
-        self._cluster.preparations.pop(uid, None)
+        self._cluster.with_bind.drop(uid)
         self._end_preparing(uid, "the pod is gone")
 
     def _end_preparing(self, uid: str, why: str) -> None:
@@ -324,8 +322,7 @@ class Assumptions:
     def _let_go(self, task: Task, retry_at: int) -> None:
         """Let a task be pending again."""
         del self._bindings[task.uid]
-        self._cluster.stamps.pop(task.uid, None)
-        self._cluster.preparations.pop(task.uid, None)
+        self._cluster.with_bind.drop(task.uid)
         self.preparing.give_back(task.uid, self._now)
         task.retry_at = retry_at
         self._cluster.apply([task], [None], Status.PENDING)

@@ -23,13 +23,13 @@ from pumice.model.shape import Shapes
 from pumice.model.statuses import Status
 from pumice.model.sums import QueueSums, Sums
 from pumice.model.volume_usage import Volumes
+from pumice.model.with_bind import WithBind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from pumice.api import core, meta
     from pumice.model.nodes import NodeRecord
-    from pumice.model.preparations import Preparation
     from pumice.model.task import Task
 
 PENDING = Status.PENDING
@@ -60,10 +60,7 @@ class Cluster:
         self.group_changes = ChangeLog()  # those among them that came, went or have another group
         # How often each disruption budget was used here, by the version of the object that it was used in.
         self.disruptions: dict[str, tuple[str, int]] = {}
-        # Annotations that travel with a bind, by the uid of the pod, from when a plugin decides on them until the pod has them.
-        self.stamps: dict[str, dict[str, str]] = {}
-        # What has to be written before, likewise.
-        self.preparations: dict[str, tuple[Preparation, ...]] = {}
+        self.with_bind = WithBind()
         self.last_done: dict[str, int] = {}  # when plugins last did what they do every so often, by name
         self.changed = 0
         self.returned = 0  # how often a job without pending tasks came to have some
@@ -97,30 +94,6 @@ class Cluster:
             self._put(task, record)
         self.kinship.enter(task)
         self.accounting.count(task, 1)
-
-    def stamp(self, uid: str, annotations: Mapping[str, str]) -> None:
-        """Let annotations travel with the bind of a pod, beside those of others."""
-        self.stamps.setdefault(uid, {}).update(annotations)
-
-    def unstamp(self, uid: str, keys: Iterable[str]) -> None:
-        """Take some annotations back; those of others stay."""
-        left = {key: text for key, text in self.stamps.pop(uid, {}).items() if key not in frozenset(keys)}
-        if left:
-            self.stamps[uid] = left
-
-    def stamped(self, task: Task, key: str) -> str:
-        """Return an annotation of a pod, or the one that travels with its bind; empty if there is neither."""
-        return self.stamps.get(task.uid, {}).get(key) or task.pod.metadata.annotations.get(key, "")
-
-    def before_bind(self, uid: str, preparations: Iterable[Preparation]) -> None:
-        """Let something be written before a pod is bound, after what others have said of it."""
-        self.preparations[uid] = (*self.preparations.get(uid, ()), *preparations)
-
-    def not_before_bind(self, uid: str, preparation: type[Preparation]) -> None:
-        """Take back what was to be written of one sort; what others have said stays."""
-        left = tuple(each for each in self.preparations.pop(uid, ()) if not isinstance(each, preparation))
-        if left:
-            self.preparations[uid] = left
 
     def remove_task(self, task: Task) -> None:
         """Let a task go, with everything it counted for."""

@@ -1,6 +1,6 @@
 """What has to be written before a pod is bound, and is taken back if it is not.
 
-A plugin says it for a pod that it has placed (`Cluster.before_bind`); it leaves with the bind. Each preparation is about one object, is written only if the object does not say it
+A plugin says it for a pod that it has placed (`WithBind.prepare`); it leaves with the bind. Each preparation is about one object, is written only if the object does not say it
 already, and is done for a pod in the order of the list; taking back goes the other way.
 """
 

@@ -66,6 +66,7 @@ OBJECTS: Final[Names] = {
     "pumice.model.totals": ("Totals",),
     "pumice.model.volume_usage": ("Volumes",),
     "pumice.model.volumes": ("ClaimUse", "Disk", "Reservation", "VolumeDecision"),
+    "pumice.model.with_bind": ("WithBind",),
     "pumice.model.workloads": ("Selecting", "Workloads"),
     "pumice.plugins.predicates.selected_rows": ("SelectedRows",),
     "pumice.plugins.predicates.volume_capacity": ("Pool",),

@@ -18,7 +18,6 @@ _VICTIM_POINT: Final = {
     "gangpreempt": "UnifiedEvictable",
     "gangreclaim": "UnifiedEvictable",
 }
-_ACTIONS: Final = ("actions",)
 _SHUFFLED: Final = ("tdm", "rescheduling")
 _MEASURED: Final = ("usage", "rescheduling")
 

@@ -167,7 +167,7 @@ class Holdings:
         self._change(known, cards.taken, at, answers.one(at))
         if not waits:
             of = self._known.known[at][0]
-            cluster.stamp(task.uid, self.kind.stamps(record, of, task, choice, now))
+            cluster.with_bind.stamp(task.uid, self.kind.stamps(record, of, task, choice, now))
 
     def take_back(self, cluster: Cluster, task: Task) -> None:
         """Give back what a pod was given in this cycle; what an evicted one holds will be free."""
@@ -176,7 +176,7 @@ class Holdings:
             self._waiting[known.row] -= not known.now
             self._change(known, cards.given_back)
             if known.now:
-                cluster.unstamp(task.uid, marks.CARDS)
+                cluster.with_bind.unstamp(task.uid, marks.CARDS)
         elif task.node is not None and task.node.row < len(self._now):
             row = task.node.row
             shares = self.kind.held(cluster, task, self._known.known[int(self._now[row])][0])

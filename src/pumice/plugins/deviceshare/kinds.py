@@ -45,11 +45,13 @@ class Gpus:
     def held(self, cluster: Cluster, task: Task, of: tuple[Card, ...]) -> tuple[Share, ...]:
         """Return the cards whose index a pod carries."""
         need = 0 if self._whole else self.request(task) or 0
-        return gpus.held_by(of, cluster.stamped(task, names.GPU_INDEX), need)
+        return gpus.held_by(of, cluster.with_bind.stamped(task, names.GPU_INDEX), need)
 
     def listed(self, cluster: Cluster, task: Task) -> tuple[str, ...]:
         """Return the index that a pod carries."""
-        return tuple(part.strip() for part in cluster.stamped(task, names.GPU_INDEX).split(",") if part.strip())
+        return tuple(
+            part.strip() for part in cluster.with_bind.stamped(task, names.GPU_INDEX).split(",") if part.strip()
+        )
 
     def stamps(
         self, record: NodeRecord, of: tuple[Card, ...], task: Task, choice: Choice, now: int
@@ -106,12 +108,12 @@ class VirtualGpus:
 
     def held(self, cluster: Cluster, task: Task, of: tuple[Card, ...]) -> tuple[Share, ...]:
         """Return what a pod holds by its annotation."""
-        text = cluster.stamped(task, names.VGPU_IDS)
+        text = cluster.with_bind.stamped(task, names.VGPU_IDS)
         return vgpus.held_by(text, of, self.names(task)) if text else ()
 
     def listed(self, cluster: Cluster, task: Task) -> tuple[str, ...]:
         """Return the cards that its annotation names."""
-        text = cluster.stamped(task, names.VGPU_IDS).replace(";", ":")
+        text = cluster.with_bind.stamped(task, names.VGPU_IDS).replace(";", ":")
         return tuple(part.partition(",")[0].partition("[")[0] for part in text.split(":") if part)
 
     def stamps(

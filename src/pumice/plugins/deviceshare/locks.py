@@ -48,7 +48,7 @@ class Locks:
             if text and preparations.is_locked(text, session.started):
                 self._written[record.name] = text
                 session.wake_at(preparations.lock_ends(text) or session.started)
-        for uid, wanted in session.cluster.preparations.items():
+        for uid, wanted in session.cluster.with_bind.preparations.items():
             task = session.cluster.tasks.get(uid)
             for each in wanted:
                 if isinstance(each, NodeLock) and each.annotation == self._annotation and task is not None:
@@ -87,6 +87,6 @@ class Locks:
                 continue
             if sign > 0:
                 self._coming.setdefault(target.name, {})[task.uid] = task
-                cluster.before_bind(task.uid, [NodeLock(node=target.name, annotation=self._annotation)])
+                cluster.with_bind.prepare(task.uid, [NodeLock(node=target.name, annotation=self._annotation)])
             elif self._coming.get(target.name, {}).pop(task.uid, None) is not None:
-                cluster.not_before_bind(task.uid, NodeLock)
+                cluster.with_bind.unprepare(task.uid, NodeLock)

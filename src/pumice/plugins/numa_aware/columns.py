@@ -120,7 +120,7 @@ class Columns:
 
     def _charge(self, cluster: Cluster, task: Task, row: int) -> None:
         """Take off what a pod was given and no agent has reported yet."""
-        text = cluster.stamped(task, names.TOPOLOGY_DECISION)
+        text = cluster.with_bind.stamped(task, names.TOPOLOGY_DECISION)
         for cell, count in decided(text).items() if text else ():
             if cell in self.numbers[row]:
                 at = self.numbers[row].index(cell)

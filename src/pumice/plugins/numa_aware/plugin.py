@@ -174,14 +174,14 @@ class NumaAware(Plugin):
             columns.free[row] -= taken
             self._added[task.uid] = row, taken
             decision = written(columns.numbers[row], taken)
-            self._session.cluster.stamp(task.uid, {names.TOPOLOGY_DECISION: decision})
+            self._session.cluster.with_bind.stamp(task.uid, {names.TOPOLOGY_DECISION: decision})
 
     def _give_back(self, task: Task) -> None:
         added = self._added.pop(task.uid, None)
         if added is not None:
             row, taken = added
             self._columns.free[row] += taken
-            self._session.cluster.unstamp(task.uid, (names.TOPOLOGY_DECISION,))
+            self._session.cluster.with_bind.unstamp(task.uid, (names.TOPOLOGY_DECISION,))
 
 
 class Spans:
