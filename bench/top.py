@@ -10,9 +10,9 @@ from rich.console import Console
 
 from bench import cases, worlds
 from pumice.api import decoding, kinds
-from pumice.cli.top import scene
 from pumice.cli.top.picture import Picture
-from pumice.cli.top.tracking import Tracker
+from pumice.study.following import scene
+from pumice.study.following.tracking import Tracker
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -24,7 +24,7 @@ from rich.console import Console
 
 from pumice.cli import drawing
 from pumice.cli.top import picture
-from pumice.cli.top.scene import JobRow, NodeRow, QueueRow, Scene
+from pumice.study.following.scene import JobRow, NodeRow, QueueRow, Scene
 from testbed import waiting
 
 GIB = 2**30
@@ -241,6 +241,6 @@ def test_pipe_gets_one_plain_picture(commands):
 
 
 def test_server_that_is_away_is_an_error_and_no_empty_picture(commands, monkeypatch):
-    monkeypatch.setattr("pumice.cli.top.reading.MOST_FAILURES", 0)
+    monkeypatch.setattr("pumice.study.following.reading.MOST_FAILURES", 0)
     told = commands.failed("top", "--once", "-s", "https://127.0.0.1:9")
     assert told.startswith("Failed to execute top: the cluster cannot be read: ")

@@ -8,8 +8,9 @@ import contextlib
 import command_objects as objects
 import pytest
 
-from pumice.cli.top import SECTIONS, reading
+from pumice.cli.top import SECTIONS
 from pumice.cli.volcano import calls
+from pumice.study.following import reading, tracking
 from testbed import waiting
 
 QUEUES = "/apis/scheduling.volcano.sh/v1beta1/queues"
@@ -20,16 +21,17 @@ def test_changes_are_seen_and_a_server_that_goes_away_leaves_the_last_scene(real
 
     async def seen():
         async with calls.Place(kubeconfig=str(server.kubeconfig)).client() as client:
-            watched = reading.Reading(client, SECTIONS, "")
+            tracker = tracking.Tracker()
+            watched = reading.Reading(client, reading.specs(SECTIONS), tracker, "")
             async with watched.running():
                 await watched.wait()
                 assert watched.complete
                 assert watched.missing() == ()
                 await asyncio.to_thread(server.call, "POST", QUEUES, objects.queue("for-top"))
-                await waiting.soon(lambda: "for-top" in {each.name for each in watched.tracker.look(0).queues})
+                await waiting.soon(lambda: "for-top" in {each.name for each in tracker.look(0).queues})
                 await asyncio.to_thread(stack.enter_context, server.down())
                 await waiting.soon(lambda: len(watched.missing()) == 4)
-                assert "for-top" in {each.name for each in watched.tracker.look(0).queues}
+                assert "for-top" in {each.name for each in tracker.look(0).queues}
                 return watched.missing()
 
     try:
@@ -50,13 +52,4 @@ def test_changes_are_seen_and_a_server_that_goes_away_leaves_the_last_scene(real
     ],
 )
 def test_only_what_is_shown_is_read(sections, read):
-    async def kinds_read():
-        return {each.spec.kind.plural for each in reading.Reading(_Nobody(), sections, "")._followers}
-
-    assert asyncio.run(kinds_read()) == read
-
-
-class _Nobody:
-    """A client that is never asked."""
-
-    request = None
+    assert {each.kind.plural for each in reading.specs(sections)} == read

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pumice.api import decoding, kinds
-from pumice.cli.top import scene, showing, tracking
+from pumice.cli.top import showing
+from pumice.study.following import scene, tracking
 
 KINDS = {"Pod": kinds.POD, "Node": kinds.NODE, "Queue": kinds.QUEUE, "PodGroup": kinds.POD_GROUP}
 
@@ -256,3 +257,52 @@ def test_json_writes_amounts_as_kubernetes_does():
     assert plain["nodes"][0]["used"] == {"cpu": "1", "pods": "1"}
     assert plain["total"] == {"cpu": "8", "memory": "32Gi", "pods": "110"}
     assert plain["missing"] == ("pods are left out",)
+
+
+# -- what is new -----------------------------------------------------------------------------------------------------
+
+
+@given(st.lists(events, max_size=4))
+def test_what_is_new_brings_a_copy_up_to_date(batches):
+    tracker, copy = tracking.Tracker(changes=True), {}
+    for batch in batches:
+        for gone, manifest in batch:
+            feed(tracker, "DELETED" if gone else "ADDED", manifest)
+        changed = tracker.changed()
+        asked = [(changed.queues, tracker.queue), (changed.jobs, tracker.job), (changed.nodes, tracker.node)]
+        for table, (keys, row) in enumerate(asked):
+            copy |= {(table, key): row(key) for key in keys}
+        seen = tracker.look(objects.NOW)
+        left = [row for row in copy.values() if row is not None]
+        assert sorted(map(repr, left)) == sorted(map(repr, (*seen.queues, *seen.jobs, *seen.nodes)))
+        assert seen.total.get("cpu", 0) == sum(row.allocatable["cpu"] for row in seen.nodes)
+    assert not tracker.changed().jobs
+
+
+@pytest.mark.parametrize(
+    ("message", "told"),
+    [
+        (
+            "Pod is evicted, because of gangpreempt for pod a/x-0 of group a/x in queue q by the rules of gang, pdb, plan 17",
+            ("gangpreempt", "a/x-0", "a/x", "q", "gang, pdb", 17),
+        ),
+        ("Pod is evicted, because of reclaim", ("reclaim", "", "", "", "", None)),
+        ("The node was low on resource: memory", ("", "", "", "", "", None)),
+    ],
+)
+def test_eviction_says_for_whom_by_which_action_and_plan_as_far_as_it_is_told(message, told):
+    event = {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"name": "e", "namespace": "a", "uid": "u"},
+        "involvedObject": {"kind": "Pod", "namespace": "a", "name": "v-0"},
+        "reason": "Evict",
+        "message": message,
+        "lastTimestamp": "2026-01-01T00:00:00Z",
+    }
+    tracker = tracking.Tracker(changes=True)
+    for _ in range(2):  # what is told again is no news
+        tracker.feed(kinds.EVENT, "ADDED", decoding.decode_json(kinds.EVENT, msgspec.json.encode(event)), b"")
+    (row,) = tracker.changed().evictions
+    assert (row.action, row.claimant, row.group, row.queue, row.rules, row.plan) == told
+    assert (row.namespace, row.pod, row.text, row.time) == ("a", "v-0", message, objects.NOW)

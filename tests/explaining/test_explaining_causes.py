@@ -12,11 +12,11 @@ from builders import Desk, group, node, pod
 from pumice.api import decoding, kinds
 from pumice.apiserver.tables import json_paths
 from pumice.cli.program import program
-from pumice.cli.top import tracking
 from pumice.controllers.volcano.jobs import pod_groups
 from pumice.framework import reason_keys
 from pumice.manifests import resources
 from pumice.scenario import stage, steps, suite
+from pumice.study.following import tracking
 
 FOLDER = Path(__file__).parents[2] / "docs/examples/why"
 NOW = 1_767_225_700_000_000

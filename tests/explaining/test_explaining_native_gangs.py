@@ -6,8 +6,8 @@ import pytest
 
 import builders
 from pumice.api import decoding, kinds
-from pumice.cli.top.tracking import Tracker
 from pumice.study import naming
+from pumice.study.following.tracking import Tracker
 from pumice.study.state import State, StudyError
 
 MARK = "@scheduling.k8s.io"

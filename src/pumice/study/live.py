@@ -19,13 +19,14 @@ from pumice.framework.configuration import config_maps
 from pumice.kube import errors
 from pumice.kube.access import connection
 from pumice.kube.calls.client import Client
+from pumice.kube.calls.scoped import Scoped
 from pumice.kube.watches import arrivals, informers, lists
 from pumice.kube.watches.watching import WatchSpec
 from pumice.model import native_groups
 from pumice.study.state import Denied, State, StudyError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from pumice.kube.watches.watching import Source
     from pumice.study.state import Found, Manifest
@@ -102,7 +103,7 @@ class _Reading:
 
     def __init__(self, client: Client, told: Told, turns: asyncio.Semaphore, namespace: str) -> None:
         self._client = client
-        self._inside = _Inside(client, namespace) if namespace else None
+        self._inside = Scoped(client, namespace) if namespace else None
         self._told = told
         self._turns = turns
         self.denied: list[Denied] = []
@@ -152,20 +153,6 @@ class _Reading:
         if spec.kind is kinds.JOB:
             self.jobs = dict(_whole(listing.changed.values()))
         return [each.object for each in listing.changed.values() if not _is_done(each.object)]
-
-
-class _Inside:
-    """The part of a client that lists, kept to one namespace."""
-
-    def __init__(self, client: Client, namespace: str) -> None:
-        self._client = client
-        self.namespace = namespace
-        self.request = client.request
-        self.stream = client.stream
-
-    async def list_page(self, kind: kinds.Kind, *, query: Mapping[str, str]) -> bytes:
-        """Return a page of the list of one namespace."""
-        return await self._client.list_page(kind, namespace=self.namespace, query=query)
 
 
 class _Listing(reflector.Listing[arrivals.Arrival]):

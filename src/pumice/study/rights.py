@@ -47,6 +47,14 @@ class RightsError(StudyError):
     """An answer that is refused for want of rights."""
 
 
+def unserved(kind: kinds.Kind) -> str:
+    """Say that a cluster does not know a kind, and what to do about it."""
+    return (
+        f"the cluster does not serve {kind.plural} of {kind.api_version}; install the definitions: "
+        "pumice install --print | kubectl apply --server-side -f -"
+    )
+
+
 class Wanting(msgspec.Struct, frozen=True):
     """A right without which the answer could be wrong, and why."""
 

@@ -11,7 +11,7 @@ from rich.text import Text
 from pumice.api import duration, names
 from pumice.apiserver.tables import ages
 from pumice.cli import drawing
-from pumice.cli.top import scene as scenes
+from pumice.study.following import scene as scenes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rich.console import Console, RenderableType
     from rich.table import Table
 
-    from pumice.cli.top.scene import JobRow, NodeRow, QueueRow, Scene
+    from pumice.study.following.scene import JobRow, NodeRow, QueueRow, Scene
 
 BAR: Final = 10
 NARROW_BAR: Final = 6

@@ -17,11 +17,12 @@ from pumice.kube import errors
 from pumice.kube.access import connection
 from pumice.kube.calls.client import Client
 from pumice.kube.calls.retrying import RetryPolicy
+from pumice.kube.calls.scoped import Scoped
 from pumice.kube.watches import arrivals, lists
 from pumice.kube.watches.watching import WatchSpec
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Awaitable, Mapping
+    from collections.abc import Awaitable
 
     from pumice.api.kinds import Kind
 
@@ -46,23 +47,6 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
         """Give a client, to be used inside `async with`."""
         where = connection.load(self.kubeconfig, self.context, self.master)
         return Client(where, timeout=self.timeout, retry=RETRIES)
-
-
-class Scoped:
-    """The part of a client that reads lists and watches, kept to one namespace where a kind has namespaces; empty means all."""
-
-    def __init__(self, client: Client, namespace: str = "") -> None:
-        self._client = client
-        self._namespace = namespace
-        self.request = client.request
-
-    async def list_page(self, kind: Kind, *, query: Mapping[str, str]) -> bytes:
-        """Return a page of a list."""
-        return await self._client.list_page(kind, namespace=self._namespace, query=query)
-
-    def stream(self, kind: Kind, *, query: Mapping[str, str], silence: float) -> AsyncGenerator[bytes, None]:
-        """Give the lines of a watch."""
-        return self._client.stream(kind, namespace=self._namespace, query=query, silence=silence)
 
 
 class _Chosen(reflector.Listing[arrivals.Arrival]):

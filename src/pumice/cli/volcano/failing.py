@@ -72,10 +72,9 @@ def _refused(error: ApiError, kind: Kind, verb: str, name: str, namespace: str) 
 
 def unserved(kind: Kind) -> str:
     """Say that a cluster does not know a kind."""
-    return (
-        f"the cluster does not serve {kind.plural} of {kind.api_version}; install the definitions: "
-        "pumice install --print | kubectl apply --server-side -f -"
-    )
+    from pumice.study import rights  # noqa: PLC0415  as above
+
+    return rights.unserved(kind)
 
 
 def _right(kind: Kind, verb: str, namespace: str) -> str:

@@ -14,6 +14,7 @@ import click
 
 from pumice.cli.volcano import calls, columns, failing, lists, printing
 from pumice.kube import errors
+from pumice.kube.calls.scoped import Scoped
 from pumice.kube.watches import watching
 from pumice.kube.watches.following import Follower
 
@@ -79,7 +80,7 @@ class Source:
         self._read = read
         self._changed = changed
         around = watching.Surroundings(
-            calls.Scoped(client, read.namespace),
+            Scoped(client, read.namespace),
             self,
             watching.FollowSettings(),
             rng=random.Random(),  # noqa: S311  jitter

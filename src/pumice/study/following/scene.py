@@ -1,4 +1,4 @@
-"""What `pumice top` shows at one moment: queues, jobs and nodes as rows of numbers. Pure records, and the order they are shown in."""
+"""What is shown of a cluster at one moment: queues, jobs and nodes as rows of numbers. Pure records, and the order they are shown in."""
 
 from __future__ import annotations
 
@@ -28,10 +28,14 @@ class QueueRow(msgspec.Struct, frozen=True, kw_only=True):
     capability: Amounts
     waiting: int
     running: int
+    guarantee: Amounts = {}
 
 
 class JobRow(msgspec.Struct, frozen=True, kw_only=True):
-    """A group with its pods: `ready` of them are placed and have not failed, `minimum` are needed; `since` says since when it waits, in microseconds."""
+    """A group with its pods: `ready` of them are placed and have not failed, `minimum` are needed; `since` says since when it waits, in microseconds.
+
+    `held` is what its pods on nodes ask for, `asked` what those without a node do.
+    """
 
     namespace: str
     name: str
@@ -44,6 +48,8 @@ class JobRow(msgspec.Struct, frozen=True, kw_only=True):
     created: int
     since: int | None
     reason: str
+    held: Amounts = {}
+    asked: Amounts = {}
 
     @property
     def waits(self) -> bool:
@@ -59,6 +65,39 @@ class NodeRow(msgspec.Struct, frozen=True, kw_only=True):
     allocatable: Amounts
     used: Amounts
     pods: int
+    zone: str = ""
+    pool: str = ""
+
+
+class PodRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A pod; times in microseconds, None for what has not happened, or is not told."""
+
+    namespace: str
+    name: str
+    group: str
+    node: str
+    phase: str
+    going: bool
+    request: Amounts
+    created: int | None
+    placed: int | None
+    started: int | None
+
+
+class EvictionRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A pod that had to go: for which claimant, of which group and queue, by which action, whose rules and which plan, as far as that is told; `text` is all that is."""
+
+    id: str
+    time: int
+    namespace: str
+    pod: str
+    text: str
+    action: str = ""
+    claimant: str = ""
+    group: str = ""
+    queue: str = ""
+    rules: str = ""
+    plan: int | None = None
 
 
 class Scene(msgspec.Struct, frozen=True, kw_only=True):

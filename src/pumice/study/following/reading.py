@@ -1,4 +1,4 @@
-"""Reads a cluster for `pumice top` by list and watch, as far as the user may."""
+"""Reads a cluster by list and watch, as far as the user may, and goes on whatever happens to the API server."""
 
 from __future__ import annotations
 
@@ -9,15 +9,14 @@ import time
 from typing import TYPE_CHECKING, Final
 
 from pumice.api import kinds
-from pumice.cli.top.tracking import Tracker
-from pumice.cli.volcano import calls, failing
+from pumice.kube.calls.scoped import Scoped
 from pumice.kube.watches import watching
 from pumice.kube.watches.following import Follower
 from pumice.study import rights
-from pumice.study.state import Denied
+from pumice.study.state import Denied, StudyError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
+    from collections.abc import AsyncIterator, Iterable, Sequence
 
     from pumice.kube.calls.client import Client
 
@@ -35,27 +34,33 @@ _COUNTED: Final = {"queues": kinds.POD_GROUP, "jobs": kinds.POD, "nodes": kinds.
 """What the rows of each table count: without it they would be wrong, not only fewer."""
 
 
+def specs(sections: Sequence[str]) -> list[watching.WatchSpec]:
+    """Say what has to be followed for some tables."""
+    return [watching.WatchSpec(kind) for kind in dict.fromkeys(kind for each in sections for kind in NEEDED[each])]
+
+
 class Reading:
     """The watches of one cluster, and what they say about it."""
 
-    def __init__(self, client: Client, sections: Sequence[str], namespace: str) -> None:
-        self.tracker = Tracker()
+    def __init__(
+        self, client: Client, specs: Iterable[watching.WatchSpec], sink: watching.Sink, namespace: str
+    ) -> None:
+        self._sink = sink
         self._namespace = namespace
         self._told = asyncio.Event()
-        wanted = dict.fromkeys(kind for section in sections for kind in NEEDED[section])
-        self._followers = [self._follower(client, kind) for kind in wanted]
+        self._followers = [self._follower(client, spec) for spec in specs]
 
-    def _follower(self, client: Client, kind: kinds.Kind) -> Follower:
+    def _follower(self, client: Client, spec: watching.WatchSpec) -> Follower:
         patience = _Patience(self._told)
         around = watching.Surroundings(
-            calls.Scoped(client, self._namespace),
-            self.tracker,
+            Scoped(client, self._namespace),
+            self._sink,
             watching.FollowSettings(page_size=PAGE),
             rng=random.Random(),  # noqa: S311  jitter
             now=time.monotonic,
             sleep=patience,
         )
-        patience.follower = Follower(watching.WatchSpec(kind), around, self._told.set)
+        patience.follower = Follower(spec, around, self._told.set)
         return patience.follower
 
     @contextlib.asynccontextmanager
@@ -111,7 +116,7 @@ class Reading:
             (rule,) = rights.rules_to_add([Denied(kind, "", verbs=("list", "watch"))])
             return f"{resource} are left out: you may not list and watch them {inside}{advice}; the rule to add: {rule}"
         if follower.state == "absent":
-            return "" if _is_rare(follower) else failing.unserved(kind)
+            return "" if _is_rare(follower) else rights.unserved(kind)
         if follower.state == "waiting" and follower.last_heard is not None:
             silent = int(time.monotonic() - follower.last_heard)
             return f"{resource} are as they were {silent} s ago: {follower.error}"
@@ -140,5 +145,5 @@ class _Patience:
             return
         self._failures += 1
         if not follower.synced and self._failures > MOST_FAILURES:
-            raise failing.CommandError(f"the cluster cannot be read: {follower.error}")
+            raise StudyError(f"the cluster cannot be read: {follower.error}")
         await asyncio.sleep(seconds)
