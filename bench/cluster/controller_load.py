@@ -145,18 +145,20 @@ async def _one_job(connection: Connection, kubeconfig: Path, folder: Path) -> di
 
 def idle(kubeconfig: Path) -> Figure:
     """Count what controllers ask for while nothing happens, beside their lease and watches."""
+    from pumice.server import surroundings  # noqa: PLC0415
     from pumice.server.controlling import part, reporting  # noqa: PLC0415
     from pumice.server.flags import controller_settings  # noqa: PLC0415
     from pumice.server.health import api_silence, overdue  # noqa: PLC0415
     from pumice.server.logs import logs  # noqa: PLC0415
-    from pumice.server.threads import clocks  # noqa: PLC0415
 
     async def run() -> tuple[int, int]:
         given = {"kubeconfig": str(kubeconfig), "leader-elect-resource-namespace": "default"}
-        settings, log = controller_settings.read(given), logs.Log(0)
+        settings, log, around = controller_settings.read(given), logs.Log(0), surroundings.REAL
         silence = api_silence.ApiSilence(time.monotonic)
-        meter = reporting.Reporter(log, clocks.wall, silence, overdue.Watch()).meter
-        made = part.ControllersPart(settings, settings.work, "idle", log=log, meter=meter, api_silence=silence)
+        meter = reporting.Reporter(log, around.wall, silence, overdue.Watch()).meter
+        made = part.ControllersPart(
+            settings, settings.work, "idle", log=log, meter=meter, api_silence=silence, around=around
+        )
         running = asyncio.create_task(made.run())
         while not meter.leading():  # noqa: ASYNC110  nobody here could set an event
             await asyncio.sleep(0.1)

@@ -19,6 +19,7 @@ from pumice.kube.access import connection
 from pumice.kube.calls.client import Client
 from pumice.kube.watches import informers
 from pumice.manifests import text
+from pumice.server import surroundings
 from pumice.server.controlling import part, reporting
 from pumice.server.flags import controller_settings
 from pumice.server.health import api_silence, overdue
@@ -236,7 +237,9 @@ async def list_everything(audited):
     settings = controller_settings.read({"kubeconfig": str(audited.controllers_kubeconfig), "leader-elect": False})
     meter = reporting.Reporter(logs.Log(0), clocks.wall, api_silence.ApiSilence(time.monotonic), overdue.Watch()).meter
     silence = api_silence.ApiSilence(time.monotonic)
-    made = part.ControllersPart(settings, settings.work, "", log=logs.Log(0), meter=meter, api_silence=silence)
+    made = part.ControllersPart(
+        settings, settings.work, "", log=logs.Log(0), meter=meter, api_silence=silence, around=surroundings.REAL
+    )
     async with Client(connection.load(str(audited.controllers_kubeconfig))) as client:
         feed = part.Feed(made.reconciler, None)
         watches = informers.Informers(client, made.specs, feed, streaming=False)
@@ -269,7 +272,13 @@ async def live(audited, life):
     silence = api_silence.ApiSilence(time.monotonic)
     meter = reporting.Reporter(log, clocks.wall, silence, overdue.Watch()).meter
     made = part.ControllersPart(
-        settings, settings.work, RELEASE.controllers_lease, log=log, meter=meter, api_silence=silence
+        settings,
+        settings.work,
+        RELEASE.controllers_lease,
+        log=log,
+        meter=meter,
+        api_silence=silence,
+        around=surroundings.REAL,
     )
     running = asyncio.create_task(made.run())
     try:

@@ -16,6 +16,7 @@ from pumice.framework import configuration, registry
 from pumice.framework.plugin import Plugin
 from pumice.framework.points import Reads
 from pumice.scheduler import Scheduler
+from pumice.server.surroundings import Surroundings
 from pumice.server.threads import deciding, mailbox, watch_feed
 from testbed import waiting
 
@@ -48,7 +49,7 @@ class Notes:
 
 
 class Bench:
-    def __init__(self, period=0.01, verbosity=0):
+    def __init__(self, period=0.01, verbosity=0, sleep=time.sleep):
         self.desk = builders.Desk()
         self.lines = Lines(verbosity)
         self.box = mailbox.Mailbox()
@@ -56,7 +57,12 @@ class Bench:
         known = registry.catalog()
         self.scheduler = Scheduler(self.desk.cache, configuration.default(known), lambda: builders.NOW)
         self.decider = deciding.Decider(
-            self.scheduler, self.box, self.lines.log, self.notes, period=period, now=lambda: builders.NOW
+            self.scheduler,
+            self.box,
+            self.lines.log,
+            self.notes,
+            period=period,
+            around=Surroundings(wall=lambda: builders.NOW, sleep=sleep),
         )
 
     def run(self, *messages, until=None, after=0.05):
@@ -64,7 +70,7 @@ class Bench:
         for message in messages:
             self.box.post(message)
         threading.Thread(target=self._stop, args=(until, after)).start()
-        return self.decider.run()
+        return self.box.serve(self.decider.steps())
 
     def _stop(self, until, after):
         deadline = time.monotonic() + (waiting.PATIENCE if until else after)
@@ -338,8 +344,8 @@ def test_a_message_that_is_there_is_taken_at_any_time(until):
 
 @pytest.mark.parametrize("binds", [0, 1, deciding.FEW, deciding.FEW + 1])
 def test_a_few_binds_get_a_head_start_before_anything_is_written_about_them(binds, monkeypatch):
-    bench, given = Bench(), []
-    monkeypatch.setattr(deciding.time, "sleep", given.append)
+    given = []
+    bench = Bench(sleep=given.append)
     made = bench.desk.feed(builders.node("n1", cpu="100"), *(builders.group(f"g{n}") for n in range(binds)))
     made.feed(*(builders.pod(f"p{n}", f"g{n}", cpu="1") for n in range(binds)))
     publish, order = made.cache.publish, []

@@ -12,6 +12,7 @@ from server_desk import Lines
 from pumice.api import kinds
 from pumice.kube import election
 from pumice.kube.watches.informers import WatchReport
+from pumice.server import surroundings
 from pumice.server.logs import watch_log
 from pumice.server.threads import io_thread, mailbox
 from testbed import waiting
@@ -138,7 +139,7 @@ class Bench:
             alone=self.alone,
             chores=chores,
         )
-        self.thread = io_thread.IoThread(parts, self.box, self.lines.log)
+        self.thread = io_thread.IoThread(parts, self.box, self.lines.log, surroundings.REAL)
 
     async def alone(self):
         self.story.append("alone")

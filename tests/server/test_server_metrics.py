@@ -23,6 +23,7 @@ from pumice.server.configuration import policy
 from pumice.server.health import api_silence, overdue
 from pumice.server.logs import write_failures
 from pumice.server.metrics import series
+from pumice.server.surroundings import Surroundings
 from pumice.server.threads import deciding, mailbox
 from testbed import waiting
 
@@ -60,7 +61,12 @@ class Bench:
             self.cache, configuration.load(text, known), lambda: self.now, observer=self.reporter.meter
         )
         self.decider = deciding.Decider(
-            self.scheduler, self.box, self.lines.log, self.reporter, period=1, now=lambda: self.now
+            self.scheduler,
+            self.box,
+            self.lines.log,
+            self.reporter,
+            period=1,
+            around=Surroundings(wall=lambda: self.now),
         )
         self.reporter.follow(self.scheduler, self.decider)
         self.feed(builders.queue("root"), builders.queue("default"))
@@ -340,7 +346,7 @@ def test_stages_of_binds_are_measured_and_each_effect_is_counted_once(stages, pr
 def test_a_scrape_waits_for_the_deciding_thread_but_not_for_ever(monkeypatch):
     bench = Bench()
     bench.feed(builders.node("n1"), *gang()).cycle()
-    thread = threading.Thread(target=bench.decider.run)
+    thread = threading.Thread(target=lambda: bench.box.serve(bench.decider.steps()))
     thread.start()
     text = asyncio.run(bench.reporter.metrics()).decode()
     bench.box.post(mailbox.Stop("test"))

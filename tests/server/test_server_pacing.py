@@ -14,6 +14,7 @@ from test_server_deciding import Notes
 import builders
 from pumice.framework import configuration, registry
 from pumice.scheduler import Scheduler
+from pumice.server.surroundings import Surroundings
 from pumice.server.threads import deciding, mailbox, pacing, urgency
 from testbed import waiting
 
@@ -76,7 +77,12 @@ class Rig:
         known = registry.catalog()
         self.scheduler = Scheduler(self.desk.cache, configuration.default(known), lambda: builders.NOW)
         self.decider = deciding.Decider(
-            self.scheduler, self.box, Lines(0).log, self.notes, period=period, now=lambda: builders.NOW
+            self.scheduler,
+            self.box,
+            Lines(0).log,
+            self.notes,
+            period=period,
+            around=Surroundings(wall=lambda: builders.NOW),
         )
 
     def run(self, story):
@@ -89,7 +95,7 @@ class Rig:
         teller = threading.Thread(target=tell)
         self.box.post(mailbox.Begin())
         teller.start()
-        self.decider.run()
+        self.box.serve(self.decider.steps())
         teller.join()
 
 

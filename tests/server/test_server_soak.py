@@ -18,6 +18,7 @@ from pumice.server import reporting
 from pumice.server.configuration import policy
 from pumice.server.health import api_silence, overdue
 from pumice.server.metrics import job_samples
+from pumice.server.surroundings import Surroundings
 from pumice.server.threads import deciding, mailbox
 
 CYCLES = 300
@@ -111,7 +112,9 @@ class Soak:
         self.reporter.meter.look_at(self.cache.cluster)
         loaded = configuration.load(CONFIGURATIONS[name], known)
         self.scheduler = Scheduler(self.cache, loaded, lambda: self.now, observer=self.reporter.meter)
-        self.decider = deciding.Decider(self.scheduler, box, lines.log, self.reporter, period=1, now=lambda: self.now)
+        self.decider = deciding.Decider(
+            self.scheduler, box, lines.log, self.reporter, period=1, around=Surroundings(wall=lambda: self.now)
+        )
         self.lines = lines
         self.reporter.follow(self.scheduler, self.decider)
         for queue in ("root", "default"):

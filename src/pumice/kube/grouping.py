@@ -37,16 +37,19 @@ class Grouping:
         scheduler_names: Sequence[str] = (names.SCHEDULER,),
         inherit: bool = True,
         tell: Callable[[str], None] = lambda _: None,
+        now: Callable[[], int] = lambda: time.time_ns() // 1000,
+        seconds: Callable[[], float] = time.monotonic,
     ) -> None:
         self._names = tuple(scheduler_names)
         self._known: dict[tuple[str, str, str, str], None] = {}
-        self.failures = FailureNotes(wanted, tell)
+        self.failures = FailureNotes(wanted, tell, seconds)
         self.reconciler = reconciling.Reconciler(
             client,
             podgroups.controllers(self._names, inherit=inherit),
             complain=tell,
             trim=slimming.trimmed,
             observer=self.failures,
+            now=now,
             wanted=wanted,
             longest_pause=_LONGEST_PAUSE,
         )
@@ -79,9 +82,12 @@ class Grouping:
 class FailureNotes(reconciling.Observer):
     """Counts requests that failed, and tells of them if nobody was told for a while."""
 
-    def __init__(self, wanted: Callable[[], bool], tell: Callable[[str], None]) -> None:
+    def __init__(
+        self, wanted: Callable[[], bool], tell: Callable[[str], None], seconds: Callable[[], float] = time.monotonic
+    ) -> None:
         self._wanted = wanted
         self._tell = tell
+        self._seconds = seconds
         self._told_at = -_TELLING
         self._untold = 0
         self.count = 0
@@ -93,7 +99,7 @@ class FailureNotes(reconciling.Observer):
             return
         self.count += 1
         self._untold += 1
-        now = time.monotonic()
+        now = self._seconds()
         if self._wanted() and now - self._told_at >= _TELLING:
             kind, namespace, name = requests.target(request)
             more = f"; {self._untold} writes failed since this was last told" if self._untold > 1 else ""

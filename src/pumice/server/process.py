@@ -7,7 +7,6 @@ import importlib
 import math
 import os
 import signal
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -20,12 +19,11 @@ from pumice.cache.options import Options
 from pumice.framework import registry
 from pumice.framework.configuration import ConfigurationError
 from pumice.kube import election, errors, grouping, lease_holders, rivals
-from pumice.kube.access import connection
 from pumice.kube.calls import client as clients
 from pumice.kube.watches import informers
 from pumice.kube.writes.world import KubeWorld
 from pumice.scheduler import Scheduler
-from pumice.server import dump, extending, geometries, reporting
+from pumice.server import dump, extending, geometries, reporting, surroundings
 from pumice.server.configuration import plugin_files, policy, refusals, sources
 from pumice.server.flags import controller_settings
 from pumice.server.health import api_silence, overdue
@@ -41,7 +39,6 @@ from pumice.server.threads import (
     watch_feed,
     watchdog,
 )
-from pumice.server.threads.clocks import monotonic, wall
 from pumice.server.usage import polling
 
 if TYPE_CHECKING:
@@ -86,12 +83,19 @@ def _refuse(log: Log, error: Exception) -> int:
 class Process:
     """One scheduler with everything around it."""
 
-    def __init__(self, settings: Settings, log: Log, watching: watchdog.Watchdog | None = None) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        log: Log,
+        watching: watchdog.Watchdog | None = None,
+        around: surroundings.Surroundings = surroundings.REAL,
+    ) -> None:
         self._settings = settings
         self._log = log
+        self._around = around
         self._watchdog = watchdog.Watchdog(log) if watching is None else watching
-        self._box = mailbox.Mailbox()
-        self._api_silence = api_silence.ApiSilence(time.monotonic)
+        self._box = around.mailbox()
+        self._api_silence = api_silence.ApiSilence(around.seconds)
         self._options = pacing.patient(Options.from_flags(settings.shaping), settings.schedule_period)
         self._known = registry.installed()
         if settings.plugins_dir:
@@ -100,43 +104,56 @@ class Process:
         plugin_files.tell(self._known, settings.plugins_dir, log)
         self._policy = policy.Policy(self._known.catalog(), log)
         self._first = self._first_configuration()
-        self._connection = connection.load(settings.kubeconfig, master=settings.master, in_cluster_first=True)
+        self._connection = around.connect(settings)
         self._client = clients.Client(
-            self._connection, qps=settings.kube_api_qps, burst=settings.kube_api_burst, allowance=self._allowance
+            self._connection,
+            qps=settings.kube_api_qps,
+            burst=settings.kube_api_burst,
+            rng=around.chance(),
+            allowance=self._allowance,
+            way=around.way,
         )
         # Of its own, so that no number of binds makes a renewal wait.
-        self._lease_client = clients.Client(self._connection)
-        self._refusals = refusals.Refusals(self._lease_client, wall, self._component())
+        self._lease_client = clients.Client(self._connection, rng=around.chance(), way=around.way)
+        self._refusals = refusals.Refusals(self._lease_client, around.wall, self._component())
         self._assignment = assignment.from_environment(os.environ)
         self._grouping = rivals.grouping(self._options.scheduler_name)
-        self._lookout = rivals.Lookout(self._lease_client, self._rivals(), monotonic)
+        self._lookout = rivals.Lookout(self._lease_client, self._rivals(), around.awake_or_not)
         self._election = self._candidate() if settings.leader_elect else None
         self._reporter = reporting.Reporter(
             settings,
             log,
             self._policy,
             self._box,
-            wall,
+            around.wall,
             api_silence=self._api_silence,
             watch=self._watchdog.watch,
             election=self._election,
         )
-        self._world = KubeWorld(self._client, component=self._component(), observer=self._reporter.meter, now=wall)
+        self._world = KubeWorld(
+            self._client,
+            component=self._component(),
+            observer=self._reporter.meter,
+            now=around.wall,
+            seconds=around.seconds,
+        )
         self._recorder = self._recording()
         world = self._world if self._recorder is None else self._recorder.join(self._world)
         self._cache = Cache(world, self._options, assignment=self._assignment)
         self._reporter.look_at(self._world, self._cache)
         self._work = controller_settings.beside_scheduler(settings)
         self._controllers = self._beside() if self._work is not None else None
-        self._holders = lease_holders.LeaseHolders(self._client, rivals.CONTROLLING, monotonic)
+        self._holders = lease_holders.LeaseHolders(self._client, rivals.CONTROLLING, around.awake_or_not)
         self._groups = grouping.Grouping(
             self._client,
             wanted=self._groups_pods,
             scheduler_names=self._options.scheduler_name,
             tell=lambda text: log.warning("a pod cannot be given its group yet", problem=text),
+            now=around.wall,
+            seconds=around.seconds,
         )
         self._informers = self._watches()
-        self._io_thread = io_thread.IoThread(self._parts(), self._box, log)
+        self._io_thread = io_thread.IoThread(self._parts(), self._box, log, around)
         deadline = settings.cycle_deadline / 1e6 or math.inf
         self._deciding = overdue.Part("deciding", "a cycle", deadline=deadline)
         self._signals = 0
@@ -176,7 +193,7 @@ class Process:
     def _candidate(self) -> election.Election:
         client = self._api_silence.listening(self._lease_client)
         name = self._settings.leader_elect_resource_name
-        return leading.candidacy(self._settings, name, client, self._lookout, self._log)
+        return leading.candidacy(self._settings, name, client, self._lookout, log=self._log, around=self._around)
 
     def _allowance(self) -> float:
         """Say how many seconds a write may take: without an election any number, else as long as the lease is surely ours."""
@@ -211,6 +228,7 @@ class Process:
             meter=self._reporter.add_controllers(),
             api_silence=self._api_silence,
             companions_wanted=self._wants_companions,
+            around=self._around,
         )
 
     def _component(self) -> str:
@@ -228,7 +246,7 @@ class Process:
             raw=grouping.WATCHED,
         )
         sink = watch_feed.WatchFeed(self._cache, self._groups, self._reporter.meter.noticed, self._box)
-        return informers.Informers(self._client, specs, sink)
+        return informers.Informers(self._client, specs, sink, rng=self._around.chance(), now=self._around.seconds)
 
     def _parts(self) -> io_thread.Parts:
         chores: list[Callable[[], Coroutine[Any, Any, None]]] = [
@@ -266,7 +284,7 @@ class Process:
             lambda: {} if self._policy.current is None else self._policy.current.metrics,
             feed,
             lambda text: self._log.warning("the load of nodes is not known", problem=text),
-            wall,
+            self._around.wall,
         )
 
     def _geometries(self) -> geometries.Reader:
@@ -339,9 +357,9 @@ class Process:
         self._io_thread.start()
         if self._controllers is not None:
             self._controllers.start()
-        ended = self._decide()
+        ended = self._box.serve(self.steps())
         self._deciding.begin()
-        self._deciding.due(time.monotonic() + watchdog.ENDING)
+        self._deciding.due(self._around.seconds() + watchdog.ENDING)
         if self._controllers is not None:
             self._controllers.stop()
         if isinstance(ended, mailbox.Fatal):
@@ -377,12 +395,13 @@ class Process:
         if self._recorder is not None:
             self._recorder.close(FINISH)
 
-    def _decide(self) -> mailbox.Stop | mailbox.Fatal:
+    def steps(self) -> mailbox.Steps:
+        """Decide until told to end, as `Decider.steps` does, once there is a configuration."""
         first = self._first
         while first is None:
             self._deciding.begin()
-            self._deciding.due(until := time.monotonic() + overdue.BEAT)
-            message = self._box.take(until)
+            self._deciding.due(until := self._around.seconds() + overdue.BEAT)
+            message = yield until
             if isinstance(message, mailbox.Stop | mailbox.Fatal):
                 return message
             if isinstance(message, mailbox.Reconfigure):
@@ -391,7 +410,9 @@ class Process:
             self._cache.inputs = self._recorder
         self._deciding.begin("making plugins and actions")
         try:
-            scheduler = Scheduler(self._cache, first, wall, known=self._known, observer=self._reporter.meter)
+            scheduler = Scheduler(
+                self._cache, first, self._around.wall, known=self._known, observer=self._reporter.meter
+            )
         except Exception as error:  # noqa: BLE001  a plugin of somebody else's may break down when it is made
             self._log.broke("the configuration cannot be brought to life", error)
             return mailbox.Fatal(f"a plugin or action could not be made: {type(error).__name__}: {error}")
@@ -400,10 +421,10 @@ class Process:
         period = self._settings.schedule_period
         pause = None if period is None else period / 1e6
         decider = deciding.Decider(
-            scheduler, self._box, self._log, self._reporter, period=pause, now=wall, part=self._deciding
+            scheduler, self._box, self._log, self._reporter, period=pause, around=self._around, part=self._deciding
         )
         self._reporter.follow(scheduler, decider)
-        return decider.run()
+        return (yield from decider.steps())
 
     # -- signals -----------------------------------------------------------------------------------------------
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from pumice.kube.access.endpoint import Connection
+    from pumice.kube.calls.channels import Channel
 
 __all__ = ["Client", "RetryPolicy", "path"]
 
@@ -46,6 +47,7 @@ class Client:
     Reads are tried several times. A write is sent again only if it certainly did not happen; if it may have happened, `UnknownOutcomeError` is
     raised. At most `concurrency` requests are on their way at once (watches not counted), `qps` start each second after a burst. `allowance` is the
     fence before every write: it says how many seconds a write may take from now on, and with less than half a second none leaves.
+    `way` makes the way to the server, given the size of the largest answer, where that is not the connection's.
     """
 
     def __init__(
@@ -61,6 +63,7 @@ class Client:
         largest_answer: int = LARGEST_ANSWER,
         rng: random.Random | None = None,
         allowance: Callable[[], float] = lambda: math.inf,
+        way: Callable[[int], Channel] | None = None,
     ) -> None:
         self.connection = connection
         self._allowance = allowance
@@ -70,7 +73,7 @@ class Client:
         self._rng = rng or random.Random()  # noqa: S311  spreads retries, guards nothing
         self._limiter = Limiter(qps, burst)
         self.sent = 0  # requests, watches aside
-        self._transport = Transport(connection, user_agent=user_agent, largest=largest_answer)
+        self._transport = Transport(connection, user_agent=user_agent, largest=largest_answer, way=way)
 
     def __repr__(self) -> str:
         return f"Client({self.connection!r})"

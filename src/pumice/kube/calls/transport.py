@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from typing import TYPE_CHECKING, Final, Protocol, Self
+from typing import TYPE_CHECKING, Final, Self
 from urllib.parse import urlsplit
 
 from pumice.kube import errors
@@ -18,34 +18,12 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from pumice.kube.access.endpoint import Connection
+    from pumice.kube.calls.channels import Channel
 
 __all__ = ["LARGEST_ANSWER", "Request", "Transport"]
 
 LARGEST_ANSWER: Final = 256 << 20
 _LARGEST_REFUSAL: Final = 1 << 20  # of a stream
-
-
-class Channel(Protocol):
-    """A way to the server; what it raises and is among its `failures` it can explain."""
-
-    failures: tuple[type[Exception], ...]
-
-    async def close(self) -> None:
-        """End all connections."""
-
-    async def exchange(self, request: Request, head: Head, context: ssl.SSLContext | None, limit: float) -> Answer:
-        """Send a request and return the whole answer, within so many seconds."""
-        ...
-
-    def stream(
-        self, request: Request, head: Head, context: ssl.SSLContext | None, answer: Answer, silence: float
-    ) -> AsyncGenerator[bytes, None]:
-        """Send a request and yield its answer as it arrives, first nothing when its head is there."""
-        ...
-
-    def explain(self, error: Exception, request: Request, limit: float, *, silence: bool = False) -> errors.KubeError:
-        """Return what a failure means for a request."""
-        ...
 
 
 class Transport:
@@ -55,8 +33,11 @@ class Transport:
     credentials reach no other server. Answers are not compressed: that costs the server more than a nearby network.
     """
 
-    def __init__(self, connection: Connection, *, user_agent: str, largest: int) -> None:
+    def __init__(
+        self, connection: Connection, *, user_agent: str, largest: int, way: Callable[[int], Channel] | None = None
+    ) -> None:
         self.connection = connection
+        self._way = way
         self._host = urlsplit(connection.server).netloc
         self._common = {"User-Agent": user_agent, "Accept": "application/json", "Accept-Encoding": "identity"}
         self._largest = largest
@@ -65,7 +46,9 @@ class Transport:
 
     async def __aenter__(self) -> Self:
         connection, largest = self.connection, self._largest
-        if connection.proxy_url or not _watches_sockets(asyncio.get_running_loop()):
+        if self._way is not None:
+            self._channel = self._way(largest)
+        elif connection.proxy_url or not _watches_sockets(asyncio.get_running_loop()):
             from pumice.kube.calls import aiohttp_channel  # noqa: PLC0415  most do not need it, and all would load it
 
             self._channel = aiohttp_channel.AiohttpChannel(

@@ -22,6 +22,7 @@ class Performer:
         api: writing.Api,
         *,
         now: Callable[[], int],
+        seconds: Callable[[], float] = time.monotonic,
         observer: EffectObserver = effects.NOBODY,
         binder: writing.Binder | None = None,
         evictor: writing.Evictor | None = None,
@@ -32,7 +33,7 @@ class Performer:
         self._observer = observer
         self._binder = binder or binding.ApiBinder(api)
         self._evictor = evictor or evicting.ApiEvictor(api, now)
-        self._updater = updater or updating.ApiUpdater(api, time.monotonic)
+        self._updater = updater or updating.ApiUpdater(api, seconds)
         self._volume_binder = volume_binder or volumes.ApiVolumeBinder(api)
         self._preparer = preparer or preparing.ApiPreparer(api, now)
         self._objects = updating.ApiObjects(api)

@@ -60,11 +60,13 @@ class KubeWorld:
         preparer: writing.Preparer | None = None,
         workers: int = WORKERS,
         now: Callable[[], int] = lambda: time.time_ns() // 1000,
+        seconds: Callable[[], float] = time.monotonic,
     ) -> None:
         self._observer = observer
         performer = performing.Performer(
             client,
             now=now,
+            seconds=seconds,
             observer=observer,
             binder=binder,
             evictor=evictor,

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pumice.server.health.api_silence import ApiSilence
     from pumice.server.logs.logs import Log
     from pumice.server.metrics.controllers import ControllersMeter
+    from pumice.server.surroundings import Surroundings
     from pumice.server.threads.mailbox import Mailbox
 
 _MARGIN: Final = 3.0  # seconds beyond what the part takes to end
@@ -36,6 +37,7 @@ class ControllersThread(threading.Thread):
         meter: ControllersMeter,
         api_silence: ApiSilence,
         companions_wanted: Callable[[], bool],
+        around: Surroundings,
     ) -> None:
         super().__init__(name="controllers", daemon=True)
         self._box = box
@@ -48,6 +50,7 @@ class ControllersThread(threading.Thread):
             meter=meter,
             api_silence=api_silence,
             companions_wanted=companions_wanted,
+            around=around,
         )
         self._loop: asyncio.AbstractEventLoop | None = None
         self._running: asyncio.Task[None] | None = None
@@ -56,7 +59,16 @@ class ControllersThread(threading.Thread):
     def run(self) -> None:
         """Run the loop."""
         try:
-            asyncio.run(self._live())
+            asyncio.run(self.live())
+        finally:
+            self._ready.set()
+
+    async def live(self) -> None:
+        """Run the controllers on the running loop; what ends them is told, and not raised."""
+        self._loop, self._running = asyncio.get_running_loop(), asyncio.current_task()
+        self._ready.set()
+        try:
+            await self.part.run()
         except election.LostLeaseError as error:
             self._box.post(mailbox.Fatal(f"the controllers' lease is lost: {error}"))
         except rivals.ServedError as error:
@@ -66,13 +78,6 @@ class ControllersThread(threading.Thread):
         except BaseException as error:  # noqa: BLE001  the scheduler must not seem to run what has ended
             self._log.broke("the controllers broke down", error)
             self._box.post(mailbox.Fatal(f"the controllers broke down: {type(error).__name__}: {error}"))
-        finally:
-            self._ready.set()
-
-    async def _live(self) -> None:
-        self._loop, self._running = asyncio.get_running_loop(), asyncio.current_task()
-        self._ready.set()
-        await self.part.run()
 
     def stop(self) -> None:
         """End in good order."""

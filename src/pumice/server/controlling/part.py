@@ -20,14 +20,13 @@ from pumice.controllers.volcano import registry, trimming
 from pumice.controllers.volcano.hyper_nodes import controlling as hyper_nodes
 from pumice.controllers.volcano.hyper_nodes import settings
 from pumice.kube import grouping, reconciling, rivals, ufm
-from pumice.kube.access import connection
 from pumice.kube.calls.client import Client
 from pumice.kube.watches.informers import Informers
 from pumice.kube.watches.watching import WatchSpec
 from pumice.kube.writes.eventing import EventRecorder
 from pumice.server.health import overdue
 from pumice.server.logs import watch_log
-from pumice.server.threads import clocks, interpreter, leading, watchdog
+from pumice.server.threads import leading, watchdog
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -41,6 +40,7 @@ if TYPE_CHECKING:
     from pumice.server.health.api_silence import ApiSilence
     from pumice.server.logs.logs import Log
     from pumice.server.metrics.controllers import ControllersMeter
+    from pumice.server.surroundings import Surroundings
 
 
 LAST_TURNS: Final = 2.0  # seconds that turns which were begun get at the end
@@ -85,27 +85,40 @@ class ControllersPart:
         log: Log,
         meter: ControllersMeter,
         api_silence: ApiSilence,
+        around: Surroundings,
         controllers: Sequence[Controller] | None = None,
         companions_wanted: Callable[[], bool] = lambda: True,
     ) -> None:
         self._log = log
+        self._around = around
         self._fabric: ufm.Poller | None = None
-        reached = connection.load(flags.kubeconfig, master=flags.master, in_cluster_first=True)
-        self._client = Client(reached, qps=flags.kube_api_qps, burst=flags.kube_api_burst, allowance=self._allowance)
+        reached = around.connect(flags)
+        self._client = Client(
+            reached,
+            qps=flags.kube_api_qps,
+            burst=flags.kube_api_burst,
+            rng=around.chance(),
+            allowance=self._allowance,
+            way=around.way,
+        )
         # Of its own, so that no number of writes makes a renewal wait.
-        self._lease_client = Client(reached)
+        self._lease_client = Client(reached, rng=around.chance(), way=around.way)
         own = f"{flags.lease_namespace}/{lease_name}" if flags.leader_elect else ""
         claims = rivals.Rivals(own, serves(work), rivals.CONTROLLING)
-        self._lookout = rivals.Lookout(self._lease_client, claims, clocks.monotonic)
+        self._lookout = rivals.Lookout(self._lease_client, claims, around.awake_or_not)
         heard = api_silence.listening(self._lease_client) if flags.leader_elect else self._lease_client
-        self.election = leading.candidacy(flags, lease_name, heard, self._lookout, log) if flags.leader_elect else None
-        self.events = EventRecorder(self._client, clocks.wall, names.CONTROLLER_MANAGER, deeds=True)
+        self.election = (
+            leading.candidacy(flags, lease_name, heard, self._lookout, log=log, around=around)
+            if flags.leader_elect
+            else None
+        )
+        self.events = EventRecorder(self._client, around.wall, names.CONTROLLER_MANAGER, deeds=True)
         self.reconciler = reconciling.Reconciler(
             self._client,
             self._chosen(work) if controllers is None else controllers,
             events=self.events,
             complain=meter.complain,
-            now=clocks.wall,
+            now=around.wall,
             workers=work.workers,
             **kept(),
             observer=meter,
@@ -123,7 +136,13 @@ class ControllersPart:
         self.watched = (self._beating, turning)
         self._grouping = self._grouper(work, companions_wanted) if work.companions else None
         self.specs = self._specs(work)
-        self.informers = Informers(self._client, self.specs, Feed(self.reconciler, self._grouping))
+        self.informers = Informers(
+            self._client,
+            self.specs,
+            Feed(self.reconciler, self._grouping),
+            rng=around.chance(),
+            now=around.seconds,
+        )
 
     def _chosen(self, work: Work) -> list[Controller]:
         place = settings.place(os.environ)
@@ -149,6 +168,8 @@ class ControllersPart:
             scheduler_names=work.scheduler_names,
             inherit=work.inherit,
             tell=lambda text: self._log.warning("a pod cannot be given its group yet", problem=text),
+            now=self._around.wall,
+            seconds=self._around.seconds,
         )
 
     def _specs(self, work: Work) -> list[WatchSpec]:
@@ -175,7 +196,7 @@ class ControllersPart:
                 await open_until_the_end.enter_async_context(client)
             term = leading.Term(self._log)
             works = [asyncio.create_task(self._live(term)), asyncio.create_task(self._meter.write_failures.run())]
-            works.append(asyncio.create_task(watchdog.beat(self._beating)))
+            works.append(asyncio.create_task(watchdog.beat(self._beating, self._around.seconds)))
             if self.election is not None:
                 works.append(asyncio.create_task(self.election.run(term.lead, term.stand_by)))
             try:
@@ -214,7 +235,7 @@ class ControllersPart:
 
     async def _work(self, term: leading.Term) -> None:
         await term.caught_up(self.informers)
-        interpreter.settle()
+        self._around.settle_memory()
         self._log.info("controllers at work")
         works = [asyncio.create_task(self.reconciler.work())]
         if self._fabric is not None:

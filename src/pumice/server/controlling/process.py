@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from pumice import __version__
 from pumice.kube import election, errors, rivals
-from pumice.server import serving
+from pumice.server import serving, surroundings
 from pumice.server.controlling import part, reporting
 from pumice.server.health import api_silence
 from pumice.server.logs import logs
@@ -45,9 +45,11 @@ def _made(
     settings: ControllerSettings, reporter: reporting.Reporter, silence: api_silence.ApiSilence, log: Log
 ) -> part.ControllersPart | None:
     """Put the controllers together, or say why that cannot be."""
-    name, work = settings.leader_elect_resource_name, settings.work
+    name, work, around = settings.leader_elect_resource_name, settings.work, surroundings.REAL
     try:
-        return part.ControllersPart(settings, work, name, log=log, meter=reporter.meter, api_silence=silence)
+        return part.ControllersPart(
+            settings, work, name, log=log, meter=reporter.meter, api_silence=silence, around=around
+        )
     except (errors.KubeError, ValueError) as error:
         problem = str(error)
     log.error("cannot start", problem=problem)

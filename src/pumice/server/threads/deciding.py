@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-import time
+from time import perf_counter_ns
 from typing import TYPE_CHECKING, Final, Protocol
 
 from pumice.api import printable
 from pumice.framework.breakdowns import Breakdown
 from pumice.server.health import overdue
 from pumice.server.logs import logs
-from pumice.server.threads import interpreter, mailbox
+from pumice.server.threads import mailbox
 from pumice.server.threads.pacing import Pacing
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Generator, Sequence
 
     from pumice.framework.configuration import Configuration
     from pumice.framework.record import CycleRecord
     from pumice.scheduler import Scheduler
     from pumice.server.logs.logs import Log
+    from pumice.server.surroundings import Surroundings
     from pumice.server.threads.mailbox import Mailbox
 
 EARLY: Final = 0.02  # for how long changes are gathered in a pause before they are taken in, in seconds
@@ -63,7 +64,7 @@ class Decider:
         reporter: Reporter,
         *,
         period: float | None,
-        now: Callable[[], int],
+        around: Surroundings,
         part: overdue.Part | None = None,
     ) -> None:
         self._scheduler = scheduler
@@ -71,8 +72,10 @@ class Decider:
         self._log = log
         self._reporter = reporter
         self._pacing = Pacing(period)
-        self._now = now
-        scheduler.decided = _give_way
+        self._now = around.wall
+        self._seconds = around.seconds
+        self._around = around
+        scheduler.decided = self._give_way
         self._deciding = False
         self._told: dict[str, float] = {}
         self._frozen = False
@@ -84,16 +87,16 @@ class Decider:
         """Tell whether cycles are run: everything is listed, and the lease, if there is one, is ours."""
         return self._deciding
 
-    def run(self) -> mailbox.Stop | mailbox.Fatal:
+    def steps(self) -> mailbox.Steps:
         """Decide until told to stop."""
         while True:
             self._box.hush()
-            started = time.monotonic()
+            started = self._seconds()
             self._part.begin("a cycle" if self._deciding else "taking in events")
             self._work()
-            now = time.monotonic()
+            now = self._seconds()
             due = self._pacing.next(started, now, self._wakes_in())
-            ended = self._wait(due if self._deciding else min(due, now + WARM))
+            ended = yield from self._wait(due if self._deciding else min(due, now + WARM))
             if ended is not None:
                 return ended
 
@@ -102,19 +105,19 @@ class Decider:
         wake = self._scheduler.wake
         return None if wake is None else max(0.0, (wake - self._now()) / 1e6)
 
-    def _wait(self, due: float) -> mailbox.Stop | mailbox.Fatal | None:
+    def _wait(self, due: float) -> Generator[float, mailbox.Message | None, mailbox.Stop | mailbox.Fatal | None]:
         """Take messages until it is time for the next cycle; what comes in a long pause is taken in there, so that the cycle begins with little to take in."""
         early, heard = due, self._box.heard
         while True:
             self._part.due(due)
-            message = self._box.take(min(due, early))
+            message = yield min(due, early)
             match message:
                 case None if early < due:
                     early = due
                     self._part.work("taking in events")
                     self._take_in()
                 case None:
-                    now = time.monotonic()
+                    now = self._seconds()
                     due = early = self._pacing.after_more(now)
                     if due <= now or heard == self._box.heard:
                         return None
@@ -125,11 +128,11 @@ class Decider:
                     self._deciding = True
                     return None
                 case mailbox.Changed():
-                    now = time.monotonic()
+                    now = self._seconds()
                     due, heard = min(due, self._pacing.after_change(now)), self._box.heard
                     early = now + EARLY if self._deciding and due - now > 2 * EARLY else due
                 case mailbox.Echoed():
-                    due = min(due, self._pacing.after_echo(time.monotonic(), message.wait))
+                    due = min(due, self._pacing.after_echo(self._seconds(), message.wait))
                 case mailbox.Reconfigure() | mailbox.Dump() | mailbox.View() | mailbox.Summarise():
                     self._answer(message)
 
@@ -170,10 +173,15 @@ class Decider:
         else:
             self._take_in()
 
+    def _give_way(self, record: CycleRecord) -> None:
+        """Let the I/O thread send a few binds before it has to share the interpreter with what is written about them; many would not be done anyway."""
+        if 0 < record.binds <= FEW:
+            self._around.sleep(HEAD_START)
+
     def _cycle(self) -> None:
-        started = time.perf_counter_ns()
+        started = perf_counter_ns()
         record = self._scheduler.cycle()
-        spent = (time.perf_counter_ns() - started) // 1000
+        spent = (perf_counter_ns() - started) // 1000
         self._look_at_failures()
         if not record.skipped:
             self._log.detail(
@@ -187,7 +195,7 @@ class Decider:
         self._reporter.cycled(record, spent)
         if not self._frozen and not record.skipped:
             self._frozen = True
-            interpreter.settle()
+            self._around.settle_memory()
 
     def _look_at_failures(self) -> None:
         """Tell of everything that broke down in a cycle that went on all the same."""
@@ -216,19 +224,13 @@ class Decider:
         names = {"plugin": found.plugin, "action": found.action, "at": found.point, "place": found.place}
         fields = {name: value for name, value in names.items() if value} | {"error": _said(found.error)}
         text = f"{message}: {fields}"
-        now = time.monotonic()
+        now = self._seconds()
         if now - self._told.get(text, -REMIND) >= REMIND:
             self._told.pop(text, None)
             while len(self._told) >= REMEMBERED:
                 del self._told[next(iter(self._told))]
             self._told[text] = now
             self._log.broke(message, found.error, **fields)
-
-
-def _give_way(record: CycleRecord) -> None:
-    """Let the I/O thread send a few binds before it has to share the interpreter with what is written about them; many would not be done anyway."""
-    if 0 < record.binds <= FEW:
-        time.sleep(HEAD_START)
 
 
 def _line(found: Breakdown) -> str:

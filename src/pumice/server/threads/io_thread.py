@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from pumice.kube.watches.informers import Informers
     from pumice.kube.writes.world import KubeWorld
     from pumice.server.logs.logs import Log
+    from pumice.server.surroundings import Surroundings
     from pumice.server.threads.mailbox import Mailbox
 
 LAST_ANSWERS: Final = 1.0
@@ -73,13 +74,14 @@ class Parts:
 class IoThread(threading.Thread):
     """Runs the parts until it is stopped or one of them fails, which the deciding thread is told."""
 
-    def __init__(self, parts: Parts, box: Mailbox, log: Log) -> None:
+    def __init__(self, parts: Parts, box: Mailbox, log: Log, around: Surroundings) -> None:
         super().__init__(name="io", daemon=True)
         self._parts = parts
         self._box = box
         self._log = log
+        self._around = around
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._stopping: asyncio.Event | None = None
+        self.stopping: asyncio.Event | None = None
         self._patience = 0.0
         self.part = overdue.Part("io", "a turn of the I/O loop")
         self._ready = threading.Event()
@@ -88,7 +90,16 @@ class IoThread(threading.Thread):
         """Run the loop."""
         try:
             with asyncio.Runner(loop_factory=lambda: gathering.loop(self._parts.world.gathering_pause)) as runner:
-                runner.run(self._live())
+                runner.run(self.live())
+        finally:
+            self._ready.set()
+
+    async def live(self) -> None:
+        """Run the parts on the running loop; what ends them is told, and not raised."""
+        self._loop, self.stopping = asyncio.get_running_loop(), asyncio.Event()
+        self._ready.set()
+        try:
+            await self._live(self.stopping)
         except election.LostLeaseError as error:
             self._box.post(mailbox.Fatal(f"the lease is lost: {error}"))
         except (StartError, rivals.ServedError) as error:
@@ -96,30 +107,26 @@ class IoThread(threading.Thread):
         except BaseException as error:  # noqa: BLE001  whatever it is, the deciding thread must not go on alone
             self._log.broke("the I/O thread broke down", error)
             self._box.post(mailbox.Fatal(f"the I/O thread broke down: {type(error).__name__}: {error}"))
-        finally:
-            self._ready.set()
 
     def stop(self, patience: float) -> None:
         """End in good order: writes that were handed over get so many seconds, then the lease is released. Returns when it is done."""
         self._ready.wait(patience + 5.0)
         self._patience = patience
-        if self._loop is not None and self._stopping is not None:
+        if self._loop is not None and self.stopping is not None:
             try:
-                self._loop.call_soon_threadsafe(self._stopping.set)
+                self._loop.call_soon_threadsafe(self.stopping.set)
             except RuntimeError:
                 return  # the loop has ended by itself
             self.join(patience + LAST_ANSWERS + election.RELEASE_PATIENCE + 2.0)
 
     # -- the loop ----------------------------------------------------------------------------------------------
 
-    async def _live(self) -> None:
-        self._loop, self._stopping = asyncio.get_running_loop(), asyncio.Event()
-        self._ready.set()
+    async def _live(self, told: asyncio.Event) -> None:
         async with contextlib.AsyncExitStack() as open_until_the_end:
             for client in self._parts.clients:
                 await open_until_the_end.enter_async_context(client)
             works = self._start()
-            stopping = asyncio.create_task(self._stopping.wait())
+            stopping = asyncio.create_task(told.wait())
             try:
                 done, _ = await asyncio.wait([*works, stopping], return_when=asyncio.FIRST_COMPLETED)
                 if stopping in done:
@@ -138,7 +145,7 @@ class IoThread(threading.Thread):
         term = leading.Term(self._log)
         works: list[tuple[str, Awaitable[None]]] = [
             *((getattr(chore, "__qualname__", "chore"), chore()) for chore in parts.chores),
-            ("beating", watchdog.beat(self.part)),
+            ("beating", watchdog.beat(self.part, self._around.seconds)),
             ("writes", parts.world.run(parts.settled)),
             ("beginning", self._begin(term)),
         ]

@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import random
-import socket
-import uuid
 from typing import TYPE_CHECKING, Final
 
 from pumice.kube import election, lease
-from pumice.server.threads import clocks
 
 if TYPE_CHECKING:
     from pumice.kube.election import LeaseClient
@@ -18,12 +14,13 @@ if TYPE_CHECKING:
     from pumice.kube.watches.informers import Informers
     from pumice.server.flags.process_settings import ProcessSettings
     from pumice.server.logs.logs import Log
+    from pumice.server.surroundings import Surroundings
 
 HEAD_START: Final = 2.0  # seconds that the lists wait for the election, if the API server is slow to answer
 
 
 def candidacy(
-    settings: ProcessSettings, name: str, client: LeaseClient, lookout: Lookout, log: Log
+    settings: ProcessSettings, name: str, client: LeaseClient, lookout: Lookout, *, log: Log, around: Surroundings
 ) -> election.Election:
     """Give the election of a process for a Lease of this name."""
     timing = lease.Timing(
@@ -33,12 +30,12 @@ def candidacy(
     )
     return election.Election(
         client,
-        lease.Candidate(f"{socket.gethostname()}_{uuid.uuid4()}", timing),
+        lease.Candidate(around.identity(), timing),
         namespace=settings.lease_namespace,
         name=name,
-        monotonic=clocks.monotonic,
-        wall=clocks.wall,
-        rng=random.Random(),  # noqa: S311  spreads attempts, guards nothing
+        monotonic=around.awake_or_not,
+        wall=around.wall,
+        rng=around.chance(),
         lookout=lookout,
         tell=lambda situation, text: tell(log, situation, text),
     )

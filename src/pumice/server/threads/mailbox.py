@@ -18,9 +18,12 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Generator
     from concurrent.futures import Future
 
     from pumice.framework.configuration import Configuration
+
+    Steps = Generator[float, "Message | None", "Stop | Fatal"]
 
 
 LONGEST: Final = 1.0  # seconds of one wait; whatever may go wrong with a lock, messages are looked for that often
@@ -78,7 +81,8 @@ Message = Stop | Fatal | Begin | Reconfigure | Dump | Summarise | View | Changed
 class Mailbox:
     """Messages for the deciding thread, in order."""
 
-    def __init__(self) -> None:
+    def __init__(self, seconds: Callable[[], float] = time.monotonic) -> None:
+        self._seconds = seconds
         self._messages: deque[Message] = deque()
         self._bell = threading.Lock()  # open: there may be a message
         self._rung = False
@@ -111,12 +115,22 @@ class Mailbox:
         self._rung = False
         self._hinted = math.inf
 
+    def serve(self, steps: Steps) -> Stop | Fatal:
+        """Let somebody work who says each time until when a message may be waited for, and is then given it, or None if none came."""
+        until = next(steps)
+        while True:
+            try:
+                until = steps.send(self.take(until))
+            except StopIteration as end:
+                told: Stop | Fatal = end.value
+                return told
+
     def take(self, until: float) -> Message | None:
         """Wait for a message, not longer than until a moment of the monotonic clock; one that is there is taken at any time."""
         while True:
             if self._messages:
                 return self._messages.popleft()
-            left = until - time.monotonic()
+            left = until - self._seconds()
             if left <= 0:
                 return None
             self._bell.acquire(timeout=min(left, LONGEST))

@@ -81,12 +81,12 @@ def bounded(step: Callable[[], object], patience: float) -> None:
     doing.join(patience)
 
 
-async def beat(part: overdue.Part) -> None:
+async def beat(part: overdue.Part, seconds: Callable[[], float] = time.monotonic) -> None:
     """Show that the running event loop turns, until cancelled; from then on the process has a while to end."""
     try:
         while True:
             part.begin()
-            part.due(time.monotonic() + overdue.BEAT)
+            part.due(seconds() + overdue.BEAT)
             await asyncio.sleep(overdue.BEAT)
     finally:
-        part.due(time.monotonic() + ENDING)
+        part.due(seconds() + ENDING)
