@@ -35,6 +35,7 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "replay": ("pumice.cli.replay", "Run a recording of the scheduler again, and see whether the same is decided."),
     "scheduler": ("pumice.cli.scheduler", "Schedule the pods of a real cluster."),
     "shrink": ("pumice.cli.shrink", "Make a small scenario of what a recording shows of a job."),
+    "simulate": ("pumice.cli.simulate", "Say how good a policy is: run a trace of jobs through it in virtual time."),
     "test": ("pumice.cli.test", "Run scenario files, the unit tests of a scheduling policy."),
     "top": ("pumice.cli.top", "Watch queues, jobs and nodes of a real cluster."),
     "up": ("pumice.cli.up", "Run a batch cluster on this machine, for kubectl and everything else."),

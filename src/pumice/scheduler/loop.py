@@ -79,6 +79,11 @@ class Scheduler:
         """When something is due that waits for a moment; None if nothing does."""
         return self._wake
 
+    @property
+    def progressed(self) -> bool:
+        """Whether another cycle at the same time might do more than the last one did."""
+        return self._settled_at is None
+
     def reconfigure(self, configuration: Configuration) -> None:
         """Use another configuration from the next cycle on."""
         self.engine = self._engine(configuration)

@@ -1,0 +1,187 @@
+"""`pumice simulate`: run a trace through policies, and say how good they are."""
+
+from __future__ import annotations
+
+import functools
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from pumice.cli import completing, plugins_dir
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pumice.framework.registry import Registry
+    from pumice.simulate.settings import PolicyFile, Settings
+
+_EXAMPLES = """\b
+Examples:
+  pumice simulate jobs.jsonl --cluster nodes.yaml       last month's jobs under the default policy
+  pumice simulate trace.swf --config a.yaml --config b=new.yaml    two policies side by side
+  pumice simulate trace.swf --load 0.9 --shake 5        another load; mean and deviation of five
+  pumice simulate pods.csv --cluster nodes.csv --stay --load 1.3   how full GPUs get
+  pumice simulate jobs.csv --cluster nodes.yaml --out report       plots: report/index.html
+  pumice simulate trace.swf --config easy=e.yaml --config greedy=g.yaml
+      --assert 'easy.wait.mean < greedy.wait.mean'      a test for CI
+
+\b
+Exit status: 0 simulated, 1 an assertion is false, 2 a trace, a cluster, a configuration or an
+assertion cannot be used, 130 interrupted (the report is partial and says so).
+"""
+
+
+class _RefusedError(click.ClickException):
+    """Something that cannot be simulated at all."""
+
+    exit_code = 2
+
+
+_file = click.Path(dir_okay=False, path_type=Path)
+
+
+@click.command(epilog=_EXAMPLES)
+@click.argument("trace", metavar="TRACE", shell_complete=completing.files)
+@click.option(
+    "--cluster", metavar="FILE", default="", shell_complete=completing.files, help="Manifests or an openb node list."
+)
+@click.option(
+    "--config",
+    "configs",
+    metavar="[NAME=]FILE[#KEY]",
+    multiple=True,
+    shell_complete=completing.files,
+    help="A policy; several are compared. Without any: the default one.",
+)
+@click.option("--format", "format_", type=click.Choice(["swf", "openb", "jobs", "recording"]), help="Of the trace.")
+@click.option(
+    "--as", "form", type=click.Choice(["pod", "gang"]), default="pod", show_default=True, help="What a job of SWF is."
+)
+@click.option("--first", type=click.IntRange(min=1), metavar="N", default=None, help="Take the first N jobs only.")
+@click.option("--load", type=click.FloatRange(min=0, min_open=True), metavar="X", help="Stretch arrivals to this load.")
+@click.option("--stay", is_flag=True, help="Pods arrive one by one and never end: how much gets placed.")
+@click.option(
+    "--seed", type=click.IntRange(min=0), default=42, show_default=True, metavar="N", help="Of all that is drawn."
+)
+@click.option("--shake", type=click.IntRange(min=2), metavar="N", help="Run N times, submits moved by up to 60 s.")
+@click.option(
+    "--estimates",
+    type=click.Choice(["trace", "exact", "modal", "none"]),
+    default="trace",
+    show_default=True,
+    help="What the scheduler is told about run times.",
+)
+@click.option(
+    "--typical",
+    type=click.Choice(["history", "trace"]),
+    default="history",
+    show_default=True,
+    help="What fragmentation takes for typical: what has arrived, or the whole trace.",
+)
+@click.option(
+    "--node-order",
+    type=click.Choice(["seeded", "name"]),
+    default="seeded",
+    show_default=True,
+    help="With --stay: which of equal nodes comes first.",
+)
+@click.option(
+    "--period", metavar="DURATION", default="", help="Keep the scheduler's grid, such as 1s; else from event to event."
+)
+@click.option("--isolated", is_flag=True, help="Run every queue alone, too: finish-time fairness.")
+@click.option(
+    "--out", type=click.Path(file_okay=False, path_type=Path), metavar="DIR", help="Write plots and an HTML page."
+)
+@click.option("--json", "json_file", type=_file, metavar="FILE", help="Write everything, with a record per job.")
+@click.option("--assert", "claims", metavar="CLAIM", multiple=True, help="Fail unless it holds: easy.wait.mean < 60.")
+@click.option(
+    "--jobs", type=click.IntRange(min=1), default=1, show_default=True, metavar="N", help="Run on N processes."
+)
+@click.option("-q", "--quiet", is_flag=True, help="Tell no progress.")
+@plugins_dir.option
+@click.pass_context
+def command(context: click.Context, /, **given: Any) -> None:
+    """Run a trace through the scheduler in virtual time, once per policy, and say how good each is.
+
+    A trace is a file in the Standard Workload Format (.swf), a list of openb pods (.csv), jobs of our own (.jsonl, .csv) or a recording; .gz is read too.
+    """
+    from pumice.simulate import running  # noqa: PLC0415  imports numpy, which help does not need
+    from pumice.simulate.trace import TraceError  # noqa: PLC0415  as above
+
+    known = plugins_dir.load(given["folder"])
+    settings = _settings(given, known)
+    try:
+        done = running.everything(settings, _registry(given["folder"]), processes=given["jobs"], quiet=given["quiet"])
+    except TraceError as error:
+        raise _RefusedError(str(error)) from error
+    for run, result in done:
+        click.echo(f"{run} {result.policy} {result.seconds:.1f} s {result.cycles} cycles")
+    context.exit(0)
+
+
+def _registry(folder: str) -> Callable[[], Registry]:
+    from pumice.cli import own_plugins  # noqa: PLC0415  as above
+
+    return functools.partial(own_plugins.load, folder)
+
+
+def _settings(given: dict[str, Any], known: Registry) -> Settings:
+    from pumice.simulate.settings import Settings  # noqa: PLC0415  as above
+
+    return Settings(
+        trace=given["trace"],
+        policies=_policies(given["configs"], known),
+        cluster=given["cluster"],
+        format=given["format_"],
+        form=given["form"],
+        first=given["first"] or 0,
+        load=given["load"] or 0.0,
+        stay=given["stay"],
+        seed=given["seed"],
+        shake=given["shake"] or 0,
+        estimates=given["estimates"],
+        typical=given["typical"],
+        node_order=given["node_order"],
+        period=_duration(given["period"]),
+        isolated=given["isolated"],
+    )
+
+
+def _duration(text: str) -> int:
+    from pumice.api import duration  # noqa: PLC0415  as above
+
+    if not text:
+        return 0
+    try:
+        found = duration.parse(text)
+    except duration.DurationError as error:
+        raise click.UsageError(f"--period: {error}") from error
+    if found <= 0:
+        raise click.UsageError(f"--period: {text} is not above 0; write it as 1s or 500ms")
+    return found
+
+
+def _policies(configs: tuple[str, ...], known: Registry) -> tuple[PolicyFile, ...]:
+    """Read the configurations, each under its name or that of its file."""
+    from pumice.framework import configuration  # noqa: PLC0415  as above
+    from pumice.scenario import policies  # noqa: PLC0415  as above
+    from pumice.simulate.settings import PolicyFile  # noqa: PLC0415  as above
+
+    found: dict[str, PolicyFile] = {}
+    for given in configs:
+        name, equals, rest = given.partition("=")
+        file, _, key = (rest if equals else given).partition("#")
+        name = name if equals else Path(file).stem
+        if name in found:
+            raise click.UsageError(f"--config: two policies are called {name!r}; name them: --config other={file}")
+        try:
+            policy = policies.load(file, key)
+            configuration.load(policy.text, known.catalog(), file)
+        except policies.PolicyError as error:
+            raise _RefusedError(f"--config {error}") from error
+        except configuration.ConfigurationError as error:
+            told = "\n".join(policy.told(problem, "") for problem in error.problems)
+            raise _RefusedError(f"--config {given} is refused:\n{told}") from error
+        found[name] = PolicyFile(name=name, text=policy.text, file=file)
+    return tuple(found.values()) or (PolicyFile(name="default"),)
