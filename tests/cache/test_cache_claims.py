@@ -11,7 +11,7 @@ from builders import SECOND, Desk, group, node, pod
 from pumice.api import resource
 from pumice.cache.effects import Bind, Patch, Prepare, TakeBack
 from pumice.model.devices import decisions
-from pumice.model.preparations import ClaimReservation, ExtendedClaimStatus, NewClaim
+from pumice.model.preparations import ClaimGrant, ExtendedClaimStatus, NewClaim
 
 DEVICE = ("d", "p", "x")
 NOBODY_DECIDES = 'actions: "enqueue, allocate"\ntiers:\n- plugins: [{name: gang}]\n'
@@ -176,7 +176,7 @@ def test_none_of_a_gang_that_shares_a_claim_is_bound_if_one_is_refused_and_all_a
     assert desk.world.binds == {}
     assert sorted(each.name for each in desk.world.of(TakeBack)) == ["g-0", "g-1", "g-2"]
     for back in desk.world.of(TakeBack):
-        assert [type(each) for each in back.preparations] == [ClaimReservation]
+        assert [type(each) for each in back.preparations] == [ClaimGrant]
 
 
 def waiting_desk():
@@ -236,7 +236,7 @@ def test_a_claim_for_extended_resources_is_made_first_under_a_name_that_stays_th
         desk = sent(made=made, mappings=(mapping,))
         (prepare,) = desk.world.of(Prepare)
         new, reserved, told = prepare.preparations
-        assert (type(new), type(reserved), type(told)) == (NewClaim, ClaimReservation, ExtendedClaimStatus)
+        assert (type(new), type(reserved), type(told)) == (NewClaim, ClaimGrant, ExtendedClaimStatus)
         assert new.manifest["metadata"]["name"] == new.claim == reserved.claim == told.status["resourceClaimName"]
         assert (reserved.uid, told.status["requestMappings"]) == ("", [mapping])
         names.append(new.claim)

@@ -8,7 +8,7 @@ import pytest
 
 from builders import SECOND, Desk, group, node, pod
 from pumice.cache.effects import Bind, Prepare, TakeBack
-from pumice.model.preparations import ClaimReservation, NodeLock
+from pumice.model.preparations import ClaimGrant, NodeLock
 
 MEMORY, NUMBER = "volcano.sh/gpu-memory", "volcano.sh/gpu-number"
 LOCKING = """
@@ -219,9 +219,7 @@ def test_members_that_share_a_claim_all_say_which_devices_it_gets():
     chosen = {"devices": {"results": [{"request": "r", "driver": "d", "pool": "p", "device": "x"}]}}
     for name, allocation in (("g-0", None), ("g-1", chosen)):
         task = desk.task(name)
-        claim = ClaimReservation(
-            namespace="a", claim="shared", uid="u", pod=name, pod_uid=task.uid, allocation=allocation
-        )
+        claim = ClaimGrant(namespace="a", claim="shared", uid="u", pod=name, pod_uid=task.uid, allocation=allocation)
         desk.cluster.with_bind.prepare(task.uid, [claim])
     desk.cycle()
     desk.cycle()
@@ -233,7 +231,7 @@ def test_what_is_wanted_again_is_not_taken_back_later():
     desk = Desk(LOCKING)
     (prepare,) = gang(desk, 1)
     task = desk.task("g-0")
-    claim = ClaimReservation(namespace="a", claim="c", uid="u", pod="g-0", pod_uid=task.uid)
+    claim = ClaimGrant(namespace="a", claim="c", uid="u", pod="g-0", pod_uid=task.uid)
     preparing = desk.cache.assumptions.preparing
     preparing._written[task.uid] = Prepare(
         namespace="a", name="g-0", uid=task.uid, node="n1", preparations=(*prepare.preparations, claim)

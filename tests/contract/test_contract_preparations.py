@@ -7,7 +7,7 @@ from contract_objects import code, pod, uid
 
 from pumice.api import kinds, timestamp
 from pumice.cache import effects
-from pumice.model.preparations import ClaimReservation, ExtendedClaimStatus, NewClaim, NodeLock
+from pumice.model.preparations import ClaimGrant, ExtendedClaimStatus, NewClaim, NodeLock
 
 STAMP = "2026-01-01T00:00:00.000001Z"
 
@@ -120,7 +120,7 @@ def given(device="x"):
 
 
 def reservation(harness, name="c", *, of=None, who="p", **fields):
-    return ClaimReservation(
+    return ClaimGrant(
         namespace=harness.namespace,
         claim=name,
         uid=uid(harness, CLAIM, name) if of is None else of,

@@ -22,7 +22,7 @@ from pumice.kube.calls.client import Client
 from pumice.kube.watches import informers
 from pumice.kube.writes import binding, eventing, evicting, preparing, updating, volumes
 from pumice.manifests import resources, text
-from pumice.model.preparations import ClaimReservation, NewClaim, NodeLock
+from pumice.model.preparations import ClaimGrant, NewClaim, NodeLock
 from pumice.model.volumes import VolumeDecision
 from pumice.server.configuration import sources
 from testbed import waiting
@@ -164,7 +164,7 @@ class Exercise:
             "spec": {"devices": {"requests": [{"name": "r", "exactly": {"deviceClassName": "gpu"}}]}},
         }
         given = {"devices": {"results": [{"request": "r", "driver": "d.example.com", "pool": "p", "device": "x"}]}}
-        wanted = (NewClaim(manifest=manifest, **where), ClaimReservation(uid="", allocation=given, **where))
+        wanted = (NewClaim(manifest=manifest, **where), ClaimGrant(uid="", allocation=given, **where))
         pod = {"namespace": self.namespace, "name": "p", "uid": "u"}
         writer = preparing.ApiPreparer(self.client, lambda: time.time_ns() // 1000)
         outcome = await writer.prepare(effects.Prepare(node="n", preparations=wanted, **pod))

@@ -1,8 +1,11 @@
 """Extended resources that a device class stands for are had by a claim that is made for the pod."""
 
+import pytest
+
 import builders
-from devices.test_devices_placing import bound, desk, given, manifest, slice_of
+from devices.test_devices_placing import bound, desk, device_class, given, manifest, slice_of
 from pumice.api import decoding
+from pumice.cache.effects import TakeBack
 from pumice.model.devices import extended
 
 CLASSES = {"v/gpu": "gpu"}
@@ -93,6 +96,22 @@ def test_a_class_that_comes_later_or_goes_is_noticed():
     with_class(found, "w/gpu")
     found.cycle()
     assert bound(found) == {"p": "n1"}
+
+
+@pytest.mark.parametrize("placed", [False, True])
+def test_nothing_is_remembered_of_pods_that_left_after_their_class(placed):
+    found = desk(devices=1 if placed else 0)
+    with_class(found)
+    found.feed(builders.group("j"), pod("p", "j", containers=[container("c", cpu="1", v__gpu=1)]))
+    found.cycle()
+    assert bool(bound(found)) == placed
+    found.delete(device_class()).cycle()
+    found.delete(pod("p", "j")).cycle()
+    for effect in found.world.of(TakeBack):
+        found.settle(effect)
+    found.cycle()
+    kept = {name for name, listed in vars(found.cluster.devices).items() if isinstance(listed, dict) and listed}
+    assert kept <= {"slices", "changes", "withdrawn"}
 
 
 def test_where_nodes_offer_the_resource_it_is_theirs():

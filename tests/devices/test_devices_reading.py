@@ -192,6 +192,14 @@ def test_a_device_is_in_use_while_a_claim_shows_it(devices):
     assert devices.uses == {}
 
 
+def test_changes_that_nobody_reads_do_not_pile_up(devices, monkeypatch):
+    monkeypatch.setattr(registry, "MOST_CHANGES", 3)
+    for index in range(8):
+        devices.changed("ResourceClaim", "a/c1", allocated(result(f"g{index}")))
+        assert len(devices.changes) <= 3
+    assert devices.overflows > 0
+
+
 def test_administrators_use_no_device_and_shares_only_what_they_take(devices):
     shares = [result("g1", shareID="s", consumedCapacity={"m": "1Gi"}), result("g1", shareID="t")]
     devices.changed("ResourceClaim", "a/c1", allocated(result("g0", adminAccess=True), *shares))
@@ -218,17 +226,6 @@ def test_a_claim_that_speaks_for_itself_is_believed(devices):
     devices.reserve("1", decisions.ClaimReservation("n1", (decision(),)))
     devices.changed("ResourceClaim", "a/c1", allocated(result("g7")))
     assert list(devices.uses) == [("d", "p", "g7")]
-
-
-def test_what_is_written_says_devices_time_and_consumer():
-    body = decisions.status_body(decision(), "2026-01-01T00:00:00Z")
-    assert body == {
-        "allocation": {
-            "devices": {"results": [{"driver": "d", "pool": "p", "device": "g0"}]},
-            "allocationTimestamp": "2026-01-01T00:00:00Z",
-        },
-        "reservedFor": [{"resource": "pods", "name": "x", "uid": "1"}],
-    }
 
 
 def test_a_claim_has_what_was_decided_if_its_devices_are_the_same():

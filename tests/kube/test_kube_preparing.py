@@ -10,7 +10,7 @@ import pytest
 from pumice.cache import effects
 from pumice.kube import errors
 from pumice.kube.writes import performing, preparing
-from pumice.model.preparations import ClaimReservation, NodeLock
+from pumice.model.preparations import ClaimGrant, NodeLock
 
 NOW = 1_767_225_600_000_000
 STAMP = "2026-01-01T00:00:00.000001Z"
@@ -83,7 +83,7 @@ def lock():
 
 
 def reservation(pod="p"):
-    return ClaimReservation(namespace="a", claim="c", uid="u", pod=pod, pod_uid=f"uid-{pod}", allocation=GIVEN)
+    return ClaimGrant(namespace="a", claim="c", uid="u", pod=pod, pod_uid=f"uid-{pod}", allocation=GIVEN)
 
 
 def effect(*preparations, name="p"):

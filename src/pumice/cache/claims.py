@@ -69,7 +69,7 @@ def _of(task: Task, reservation: ClaimReservation, devices: Devices, *, all_of_i
         claim = devices.claims.get(decision.key)
         done = claim is not None and decisions.has(claim, decision) and decisions.is_reserved(claim, task.uid)
         if all_of_it or not done:
-            yield preparations.ClaimReservation(
+            yield preparations.ClaimGrant(
                 namespace=decision.namespace,
                 claim=name,
                 uid=uid,

@@ -82,17 +82,12 @@ class NativeGroups:
         """Note that the annotations of a namespace have changed."""
         self._touched |= dict.fromkeys(key for key in self._objects if key.startswith(f"{namespace}/"))
 
-    def note_foreign(self, pod: core.Pod, *, gone: bool) -> None:
+    def note_foreign(self, pod: core.Pod) -> None:
         """Remember which pods of other schedulers a group waits for: they count once they have a node."""
         uid = pod.metadata.uid
-        before = self._waits_in.pop(uid, "")
-        if before:
-            self._others[before].pop(uid)
-            if not self._others[before]:
-                del self._others[before]
-            self._touched[before] = None
+        self.forget_foreign(uid)
         group = pod.spec.scheduling_group
-        if gone or group is None or pod.spec.node_name or pod.spec.scheduler_name in self._cache.options.scheduler_name:
+        if group is None or pod.spec.node_name or pod.spec.scheduler_name in self._cache.options.scheduler_name:
             return
         key = native_groups.key_of(pod.metadata.namespace, group.pod_group_name)
         self._waits_in[uid] = key
@@ -101,9 +96,10 @@ class NativeGroups:
 
     def forget_foreign(self, uid: str) -> None:
         """Forget a pod that is gone."""
-        if (key := self._waits_in.pop(uid, "")) and (others := self._others.get(key)) is not None:
-            others.pop(uid, None)
-            if not others:
+        key = self._waits_in.pop(uid, "")
+        if key:
+            del self._others[key][uid]
+            if not self._others[key]:
                 del self._others[key]
             self._touched[key] = None
 

@@ -70,7 +70,7 @@ class Pods:
         uid = pod.metadata.uid
         known = self._cluster.tasks.get(uid)
         if pod.spec.scheduling_group is not None:
-            self._cache.native_groups.note_foreign(pod, gone=False)
+            self._cache.native_groups.note_foreign(pod)
         if not self._is_ours(pod):
             self._remove(uid)
             return

@@ -12,7 +12,7 @@ import msgspec
 
 from pumice.api import kinds, names, timestamp
 from pumice.model import preparations
-from pumice.model.preparations import LOCK_LASTS, ClaimReservation, ExtendedClaimStatus, NewClaim, NodeLock
+from pumice.model.preparations import LOCK_LASTS, ClaimGrant, ExtendedClaimStatus, NewClaim, NodeLock
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -79,7 +79,7 @@ def forth(preparation: Preparation, found: Mapping[str, Any] | None, now: int) -
     match preparation:
         case NodeLock():
             return _lock(preparation, found, now)
-        case ClaimReservation():
+        case ClaimGrant():
             return _reserve(preparation, found, now)
         case ExtendedClaimStatus():
             return _tell_pod(preparation, found)
@@ -94,7 +94,7 @@ def back(preparation: Preparation, found: Mapping[str, Any] | None) -> Next:
             if _annotations(found).get(preparation.annotation) != preparation.stamp:
                 return None
             return Write({"metadata": {**_current(found), "annotations": {preparation.annotation: None}}})
-        case ClaimReservation():
+        case ClaimGrant():
             return _end_reservation(preparation, found)
         case NewClaim():
             return _unmake_claim(preparation, found)
@@ -121,7 +121,7 @@ def _lock(lock: NodeLock, node: Mapping[str, Any], now: int) -> Next:
 # -- claims ----------------------------------------------------------------------------------------------------
 
 
-def _reserve(wanted: ClaimReservation, claim: Mapping[str, Any], now: int) -> Next:
+def _reserve(wanted: ClaimGrant, claim: Mapping[str, Any], now: int) -> Next:
     metadata, status = claim["metadata"], claim.get("status") or {}
     _check_identity(wanted, metadata)
     allocation, consumers = status.get("allocation"), status.get("reservedFor") or []
@@ -147,7 +147,7 @@ def _reserve(wanted: ClaimReservation, claim: Mapping[str, Any], now: int) -> Ne
     return Write({"metadata": _current(claim), "status": body}, "status", strategic=True)
 
 
-def _check_identity(wanted: ClaimReservation, metadata: Mapping[str, Any]) -> None:
+def _check_identity(wanted: ClaimGrant, metadata: Mapping[str, Any]) -> None:
     if wanted.uid and metadata.get("uid") != wanted.uid:
         text = f"claim {wanted.key} has uid {metadata.get('uid')}, not {wanted.uid}; it was replaced"
         raise HinderedError("conflict", text)
@@ -165,7 +165,7 @@ def _devices(allocation: Mapping[str, Any]) -> list[tuple[Any, ...]]:
     return [tuple(each.get(field) for field in ("request", "driver", "pool", "device", "shareID")) for each in results]
 
 
-def _end_reservation(wanted: ClaimReservation, claim: Mapping[str, Any]) -> Next:
+def _end_reservation(wanted: ClaimGrant, claim: Mapping[str, Any]) -> Next:
     consumers = (claim.get("status") or {}).get("reservedFor") or []
     if not any(each.get("uid") == wanted.pod_uid for each in consumers):
         return None

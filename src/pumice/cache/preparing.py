@@ -20,7 +20,7 @@ from msgspec import structs
 from pumice.api import kinds, names, timestamp
 from pumice.cache import claims, preparation_writes, retry_pauses
 from pumice.cache.effects import Bind, Prepare, TakeBack
-from pumice.model.preparations import ClaimReservation, NodeLock
+from pumice.model.preparations import ClaimGrant, NodeLock
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -233,8 +233,7 @@ class Preparing:
         decided = self._decided.pop(uid, None)
         if effect is None:
             return
-        relied_on = [each for other in self._written.values() for each in other.preparations]
-        wanted = tuple(each for each in effect.preparations if not (isinstance(each, NodeLock) and each in relied_on))
+        wanted = self._not_relied_on(effect.preparations)
         if not wanted:
             return
         back = TakeBack(namespace=effect.namespace, name=effect.name, uid=uid, preparations=wanted)
@@ -245,6 +244,13 @@ class Preparing:
         if decided is not None:
             self._cache.cluster.devices.reserve(_holder(uid), decided)
         self._cache.world.send(back)
+
+    def _not_relied_on(self, wanted: tuple[Preparation, ...]) -> tuple[Preparation, ...]:
+        """Leave out locks that were written for others, too."""
+        if not any(isinstance(each, NodeLock) for each in wanted):
+            return wanted
+        relied_on = [each for other in self._written.values() for each in other.preparations]
+        return tuple(each for each in wanted if not (isinstance(each, NodeLock) and each in relied_on))
 
     def forget(self, uid: str) -> None:
         """Drop everything about a pod, written or not."""
@@ -288,15 +294,15 @@ def _holder(uid: str) -> str:
     return f"returning {uid}"
 
 
-def _allocations(preparations: Iterable[tuple[Preparation, ...]]) -> dict[str, ClaimReservation]:
+def _allocations(preparations: Iterable[tuple[Preparation, ...]]) -> dict[str, ClaimGrant]:
     """Return the devices that were chosen for claims, by claim: whoever shares one says the same."""
-    listed = (each for several in preparations for each in several if isinstance(each, ClaimReservation))
+    listed = (each for several in preparations for each in several if isinstance(each, ClaimGrant))
     return {each.key: each for each in listed if each.allocation is not None}
 
 
-def _completed(preparation: Preparation, stamp: str, chosen: dict[str, ClaimReservation]) -> Preparation:
+def _completed(preparation: Preparation, stamp: str, chosen: dict[str, ClaimGrant]) -> Preparation:
     if isinstance(preparation, NodeLock):
         return structs.replace(preparation, stamp=stamp)
-    if isinstance(preparation, ClaimReservation) and preparation.allocation is None and preparation.key in chosen:
+    if isinstance(preparation, ClaimGrant) and preparation.allocation is None and preparation.key in chosen:
         return structs.replace(preparation, allocation=chosen[preparation.key].allocation)
     return preparation

@@ -187,7 +187,7 @@ class Cluster:
         record.port_users.pop(task.uid, None)
         if task.uid in record.volume_users:
             self.volumes.leave(task, record)
-        if task.shape.constraint_class.has_device_claims:
+        if task.shape.constraint_class.has_device_claims or self.devices.is_decided(task.uid):
             self.devices.leave(task)
 
     # -- changes -----------------------------------------------------------------------------------------------

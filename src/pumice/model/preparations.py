@@ -39,7 +39,7 @@ class NewClaim(msgspec.Struct, frozen=True, kw_only=True):
     manifest: dict[str, Any]
 
 
-class ClaimReservation(msgspec.Struct, frozen=True, kw_only=True):
+class ClaimGrant(msgspec.Struct, frozen=True, kw_only=True):
     """A claim gets the devices that were chosen for it, and is reserved for a pod; without an allocation it must have got one by then.
 
     `uid` may be empty for a claim that is made before, which `pod_uid` owns then. Taking back ends the reservation and leaves the devices allocated.
@@ -67,7 +67,7 @@ class ExtendedClaimStatus(msgspec.Struct, frozen=True, kw_only=True):
     status: dict[str, Any]
 
 
-Preparation = NodeLock | NewClaim | ClaimReservation | ExtendedClaimStatus
+Preparation = NodeLock | NewClaim | ClaimGrant | ExtendedClaimStatus
 """Anything that is written before a bind."""
 
 

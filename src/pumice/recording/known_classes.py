@@ -55,7 +55,7 @@ OBJECTS: Final[Names] = {
     "pumice.model.nodes": ("NodeTable",),
     "pumice.model.phases": ("Phases",),
     "pumice.model.pickers": ("Picker",),
-    "pumice.model.preparations": ("ClaimReservation", "ExtendedClaimStatus", "NewClaim", "NodeLock"),
+    "pumice.model.preparations": ("ClaimGrant", "ExtendedClaimStatus", "NewClaim", "NodeLock"),
     "pumice.model.queue": ("Queue",),
     "pumice.model.records": ("Job", "NodeRecord", "SubJob", "Task"),
     "pumice.model.resources": ("Request", "Vocabulary"),

@@ -52,13 +52,6 @@ class ClaimReservation(msgspec.Struct, frozen=True):
         return CONDITION_PATIENCE if any(decision.waits for decision in self.decisions) else 0
 
 
-def status_body(decision: ClaimDecision, now: str) -> dict[str, Any]:
-    """Write what `status` of a claim without allocation becomes: allocation, when it was made, and its consumer."""
-    allocation = written(decision.allocation)
-    allocation.setdefault("allocationTimestamp", now)
-    return {"allocation": allocation, "reservedFor": [written(decision.consumer)]}
-
-
 def written(piece: meta.Wire) -> dict[str, Any]:
     """Write a piece of an object as it travels."""
     body: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(piece))

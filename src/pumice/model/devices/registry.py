@@ -29,6 +29,7 @@ SLICE = "ResourceSlice"
 CLASS = "DeviceClass"
 RULE = "DeviceTaintRule"
 KINDS = frozenset({CLAIM, SLICE, CLASS, RULE})
+MOST_CHANGES = 10_000
 WHOLE = -1
 """Stands for everything that a device has, where a claim's share of it cannot be read."""
 
@@ -70,6 +71,7 @@ class Devices:
         self.offered = 0  # grows when a slice, a class or a rule changes
         self.used = 0  # grows when a claim gets or loses devices, or changes
         self.changes: dict[DeviceId, None] = {}  # devices whose users changed, since whoever reads them emptied it
+        self.overflows = 0  # grows when these were too many to list, so that anything may have changed
         # Claims whose allocation keeps their pods from every node, with the reason: they are to be freed, so that the next attempt starts afresh.
         self.to_free: dict[str, str] = {}
         self._users: dict[str, dict[str, NodeRecord]] = {}  # claim -> uids of pods on nodes
@@ -163,11 +165,14 @@ class Devices:
         if task.uid in self._asked or self.takes_over(task):
             self.part(task)
             self.join(task)
+            if task.node is not None:
+                self._list(task, task.node)
 
     def join(self, task: Task) -> None:
         """Take note of a pod with claims."""
         uses = self.uses_of(task.pod)
-        self._asked[task.uid] = tuple(use.key for use in uses)
+        if uses:
+            self._asked[task.uid] = tuple(use.key for use in uses)
         for use in uses:
             self._askers.setdefault(use.key, {})[task.uid] = task
         self._reshape(task)
@@ -249,35 +254,51 @@ class Devices:
                 use.owners.pop(key, None)
             if not use.owners and not use.shares:
                 del self.uses[device]
-            self.changes[device] = None
+            self._changed(device)
+
+    def _changed(self, device: DeviceId) -> None:
+        """Note that a device is used by others; what nobody reads for long is not listed without end."""
+        if len(self.changes) >= MOST_CHANGES:
+            self.changes.clear()
+            self.overflows += 1
+        self.changes[device] = None
 
     # -- pods on nodes -----------------------------------------------------------------------------------------
 
     def enter(self, task: Task, record: NodeRecord) -> None:
         """Note that a pod with claims is on a node, or on its way there."""
-        keys = tuple(use.key for use in self.uses_of(task.pod) if use.key)
-        self._claims_of[task.uid] = keys
-        for key in keys:
-            self._users.setdefault(key, {})[task.uid] = record
-            self._stir(key)
+        self._list(task, record)
         self.used += 1
 
     def leave(self, task: Task) -> None:
         """Note that a pod with claims left its node; what was decided for it is void."""
-        for key in self._claims_of.pop(task.uid, ()):
-            self._stir(key)
-            users = self._users.get(key, {})
-            users.pop(task.uid, None)
-            if not users:
-                self._users.pop(key, None)
+        self._unlist(task.uid)
         self._release(task.uid)
         self.used += 1
+
+    def _list(self, task: Task, record: NodeRecord) -> None:
+        """List a pod on a node under its claims, and under no others."""
+        self._unlist(task.uid)
+        keys = tuple(use.key for use in self.uses_of(task.pod) if use.key)
+        if keys:
+            self._claims_of[task.uid] = keys
+        for key in keys:
+            self._users.setdefault(key, {})[task.uid] = record
+            self._stir(key)
+
+    def _unlist(self, uid: str) -> None:
+        for key in self._claims_of.pop(uid, ()):
+            self._stir(key)
+            users = self._users.get(key, {})
+            users.pop(uid, None)
+            if not users:
+                self._users.pop(key, None)
 
     def _stir(self, key: str) -> None:
         """Note that those who use what a claim has are others now."""
         allocation = self.allocation(key)
         for result in allocation.devices.results if allocation is not None else ():
-            self.changes[result.driver, result.pool, result.device] = None
+            self._changed((result.driver, result.pool, result.device))
 
     # -- decisions ---------------------------------------------------------------------------------------------
 
@@ -291,6 +312,10 @@ class Devices:
                 self.in_flight[key] = decision.allocation
                 self._count(key, decision.allocation, 1)
         self.used += 1
+
+    def is_decided(self, uid: str) -> bool:
+        """Tell whether something was decided for a pod and is not void."""
+        return uid in self._reservations
 
     def reservation(self, uid: str) -> ClaimReservation | None:
         """Return what was decided for a pod and is not void."""

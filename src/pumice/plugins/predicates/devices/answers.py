@@ -35,7 +35,7 @@ class Answers:
         self._devices = cluster.devices
         self._most_steps = most_steps
         self._expressions = Expressions()
-        self._state: tuple[int, int, int] = (-1, -1, -1)
+        self._state: tuple[int, int, int, int] = (-1, -1, -1, -1)
         self.catalogue = Catalogue((), ())
         self._offers: list[NodeOffer | None] = []
         self._taken: list[Taken | None] = []
@@ -56,7 +56,7 @@ class Answers:
     def update(self) -> None:
         """Bring everything up to date with slices, classes, nodes and claims."""
         nodes, devices = self._cluster.nodes, self._devices
-        state = (devices.offered, nodes.structure, nodes.static)
+        state = (devices.offered, devices.overflows, nodes.structure, nodes.static)
         if state != self._state:
             self._state = state
             self.catalogue = Catalogue(devices.slices.values(), devices.rules.values())
