@@ -166,7 +166,7 @@ class Rig:
         kept = self.cache.assumptions
         due = self.cache.publisher._paces._queues_due
         late = {} if due is None else {"the status of a queue": due}
-        return {**kept._bindings, **kept._evictions, **self.cache.publisher._writing, **late}
+        return {**kept._bindings, **kept.evictions._kept, **self.cache.publisher._writing, **late}
 
     def differences(self):
         """Say in what the model and the API server do not agree."""

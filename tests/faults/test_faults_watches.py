@@ -6,7 +6,7 @@ import pytest
 from rig import Rig
 
 from pumice.api import kinds
-from pumice.cache import assumptions, retry_pauses
+from pumice.cache import assumptions, evictions, retry_pauses
 from testbed import faults, waiting
 
 WATCHES = {
@@ -128,7 +128,8 @@ OUTAGE = 10.0
 def test_an_outage_between_two_binds_of_a_gang_leaves_no_trace(rig, monkeypatch):
     """The answer to the third bind, its repetitions, and everything else fails for as long as patience lasts; somebody else waits for the room."""
     # a third of what they are in the product, like the outage
-    monkeypatch.setattr(assumptions, "PATIENCE", assumptions.PATIENCE // 3)
+    for module in (assumptions, evictions):
+        monkeypatch.setattr(module, "PATIENCE", module.PATIENCE // 3)
     monkeypatch.setattr(retry_pauses, "LONGEST_PASSING", retry_pauses.LONGEST_PASSING // 3)
     assert assumptions.PATIENCE <= OUTAGE * 1_000_000
     rig.view.node("n1", 3)

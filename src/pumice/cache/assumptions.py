@@ -1,4 +1,4 @@
-"""Binds and evictions that were sent and are not seen yet: what is assumed of them, and what happens when they fail.
+"""Binds that were sent and are not seen yet: what is assumed of them, and what happens when they fail. Evictions are looked after beside (`evictions.py`).
 
 An assumption ends when an event shows it, or when its outcome says that it did not happen. If nobody knows, the pod is read, and what is held for it
 stays held until then.
@@ -12,11 +12,12 @@ import msgspec
 from msgspec import structs
 
 from pumice.api import core, decoding, kinds, meta, names
-from pumice.cache import claims, handover, preparing, retry_pauses, shadows
-from pumice.cache.effects import Bind, Evict, Prepare, Read, TakeBack
+from pumice.cache import claims, handover, preparing, retry_pauses
+from pumice.cache.effects import Bind, Prepare, Read, TakeBack, pod_read
+from pumice.cache.evictions import ASK_AGAIN, PATIENCE, Evictions
 from pumice.cache.mirror import Mirror
 from pumice.model import statuses
-from pumice.model.statuses import ALLOCATED_LIKE, Status
+from pumice.model.statuses import Status
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -28,29 +29,12 @@ if TYPE_CHECKING:
     from pumice.model.preparations import Preparation
     from pumice.model.task import Task
 
-PATIENCE = 30_000_000
 WHILE_PREPARED = 7_200_000_000
 """Longer than anything takes that is waited for before a bind leaves, which is looked after elsewhere."""
-ASK_AGAIN = 1_000_000
 FEW = 64
 """Of more binds than that only when the first of them may be due is kept."""
 OUTRUN = 5
 """So many failures, each after somebody else was bound, make a fault one of this pod or node."""
-
-
-class Eviction(msgspec.Struct):
-    """An eviction that is to be repeated until the pod is going; `deadline` is when to look whether it arrived, `due` when to send one again that did not."""
-
-    effect: Evict
-    deadline: int
-    tries: int = 0
-    due: int | None = None
-    refused: bool = False
-
-    @property
-    def next_look(self) -> int:
-        """When something is to be done about it."""
-        return self.deadline if self.due is None else self.due
 
 
 class Binding(msgspec.Struct):
@@ -103,7 +87,7 @@ class AssumingMirror(Mirror, Protocol):
 
 
 class Assumptions:
-    """Keeps what was sent and is not confirmed."""
+    """Keeps the binds that were sent and are not confirmed."""
 
     def __init__(self, cache: AssumingMirror) -> None:
         self._cache = cache
@@ -111,7 +95,7 @@ class Assumptions:
         self._bindings: dict[str, Binding] = {}
         self._first_look = 0  # nothing is to be done about any of them before
         self.preparing = preparing.Preparing(cache)
-        self._evictions: dict[str, Eviction] = {}
+        self.evictions = Evictions(cache)
         self._failures: dict[str, Failures] = {}
         self._bound = 0
         self._now = 0
@@ -142,7 +126,7 @@ class Assumptions:
             if decided is not None:
                 effect = structs.replace(effect, volumes=decided.decisions, volume_patience=decided.patience)
             if effect.volumes or task.uid in prepared:
-                self._cache.publisher.expect(task, effect.node)
+                self._cache.publisher.pods.expect(task, effect.node)
             if task.job_key in parties:
                 self._bindings[task.uid] = Binding(effect, task.node.object, self._now + WHILE_PREPARED)
                 parties[task.job_key].append(effect)
@@ -198,21 +182,6 @@ class Assumptions:
             return False
         return handover.still_stands(task, binding.decided_on, self._cluster)
 
-    def evict(self, task: Task, reason: str) -> None:
-        """Send an eviction, with the events that tell of it."""
-        generation = task.pod.metadata.generation
-        effect = Evict(namespace=task.namespace, name=task.name, uid=task.uid, reason=reason, generation=generation)
-        self._evictions[task.uid] = Eviction(effect, self._now + PATIENCE)
-        job = task.job
-        if job is None or not job.whole or not self._cache.publisher.native.mark(job, effect, self._now):
-            self._cache.world.send(effect)
-        self._cache.note(
-            kinds.POD, task.pod.metadata, "Warning", names.EVENT_EVICT, f"Pod is evicted, because of {reason}"
-        )
-        if task.job is not None and task.job.group is not None and not shadows.is_shadow(task.job.group):
-            kind = self._cache.publisher.kind(task.job.key)
-            self._cache.note(kind, task.job.group.metadata, "Normal", names.EVENT_EVICT, reason)
-
     # -- events ------------------------------------------------------------------------------------------------
 
     def carry_over(self, known: Task, made: Task, node: str) -> str:
@@ -229,11 +198,7 @@ class Assumptions:
 
     def _as_assumed(self, known: Task, made: Task, node: str, status: Status) -> tuple[str, Status]:
         """Return node and status of a pod, as far as what was sent and is not seen yet does not say otherwise; what is seen is assumed no longer."""
-        if made.uid in self._evictions:
-            if status in (Status.RELEASING, Status.SUCCEEDED, Status.FAILED):
-                del self._evictions[made.uid]
-            elif status in ALLOCATED_LIKE:
-                status = Status.EVICTING
+        status = self.evictions.as_assumed(made.uid, status)
         if node:
             made.refusal = ""
             binding = self._bindings.pop(made.uid, None)
@@ -253,7 +218,7 @@ class Assumptions:
     def forget(self, uid: str) -> None:
         """Drop everything about a pod that is gone."""
         self._bindings.pop(uid, None)
-        self._evictions.pop(uid, None)
+        self.evictions.forget(uid)
         self._failures.pop(uid, None)
         self._cluster.with_bind.drop(uid)
         self._end_preparing(uid, "the pod is gone")
@@ -279,7 +244,7 @@ class Assumptions:
             return
         if outcome.failure.code == "unknown":
             binding.doubtful = True
-            self._read(effect.namespace, effect.name, effect.uid)
+            self._cache.world.send(pod_read(effect))
             return
         text = f"failed to bind to node {effect.node}: {outcome.failure.message}"
         self._bind_failed(task, text, outcome.failure.code, now)
@@ -312,7 +277,7 @@ class Assumptions:
         self._cache.record.say("bind", f"{task.key}: {text}")
         if task.job is not None:
             self._cache.record.judge(task.job.key, "bind", f"{task.name}: {text} (attempt {failures.tries})")
-        self._cache.publisher.bind_failed(task, text, now)
+        self._cache.publisher.pods.bind_failed(task, text, now)
         if again and retry_pauses.passes(code) and failures.outrun < OUTRUN:
             self._bindings[task.uid].due = due
             self._first_look = min(self._first_look, due)
@@ -334,27 +299,6 @@ class Assumptions:
         else:
             self._let_go(task, now)
 
-    def settle_eviction(self, effect: Evict, outcome: Outcome, now: int) -> None:
-        """Take the answer to an eviction; one that failed is repeated."""
-        eviction = self._evictions.get(effect.uid)
-        if eviction is None or outcome.failure is None:
-            return
-        if outcome.failure.code == "notfound":
-            # If it is gone, the read or the watch ends the matter; if not, it was somebody else's write that came between.
-            self._read(effect.namespace, effect.name, effect.uid)
-        self._eviction_failed(eviction, outcome.failure.message, outcome.failure.code, now)
-
-    def _eviction_failed(self, eviction: Eviction, text: str, code: FailureCode, now: int) -> None:
-        """Send an eviction again after a pause that grows with every failure."""
-        effect = eviction.effect
-        eviction.tries += 1
-        eviction.refused = code == "refused"
-        eviction.due = now + max(retry_pauses.FIRST_DELAY, retry_pauses.delay(eviction.tries, code))
-        self._cache.record.say(
-            "evict",
-            f"{effect.namespace}/{effect.name}: {text}; attempt {eviction.tries} failed, it will be repeated",
-        )
-
     def settle_read(self, effect: Read, outcome: Outcome) -> None:
         """Take the pod as it was read; one that is gone is deleted."""
         if outcome.failure is None and outcome.object is not None:
@@ -368,22 +312,15 @@ class Assumptions:
             if unbound and left and task.status == Status.BINDING:
                 self._bind_failed(task, "the bind did not arrive", "unavailable", self._now)
             self._cache.pods.apply("MODIFIED", found, self._now)
-            # One that was going, or has ended, is not kept any more.
-            eviction = self._evictions.get(task.uid)
-            if eviction is not None and eviction.due is None:
-                self._eviction_failed(eviction, "the delete did not arrive", "unavailable", self._now)
+            self.evictions.seen(task.uid, self._now)
         elif outcome.failure is not None and outcome.failure.code == "notfound":
             # Only the pod that was asked about: one that was created meanwhile under the same name is there.
             self._cache.pods.forget(effect.uid)
         else:
-            if (eviction := self._evictions.get(effect.uid)) is not None:
-                eviction.deadline = self._now + ASK_AGAIN
+            self.evictions.ask_again(effect.uid, self._now)
             if (binding := self._bindings.get(effect.uid)) is not None:
                 binding.deadline = self._now + ASK_AGAIN
                 self._first_look = min(self._first_look, binding.next_look)
-
-    def _read(self, namespace: str, name: str, uid: str) -> None:
-        self._cache.world.send(Read(kind=kinds.POD, namespace=namespace, name=name, uid=uid))
 
     # -- time --------------------------------------------------------------------------------------------------
 
@@ -391,12 +328,7 @@ class Assumptions:
         """Repeat what is due, and ask after what nobody has confirmed for long."""
         self._now = now
         self.preparing.review(now)
-        for uid, eviction in list(self._evictions.items()):
-            if eviction.next_look <= now or eviction.refused:
-                try:
-                    self._review_eviction(uid, eviction, now)
-                except Exception as error:  # noqa: BLE001  one pod that breaks us must not cost the next
-                    self._cache.broke(f"the eviction of {uid} could not be looked after", error)
+        self.evictions.review(now)
         if len(self._bindings) <= FEW or self._first_look <= now:
             self._review_bindings(now)
 
@@ -404,7 +336,7 @@ class Assumptions:
         for uid, binding in list(self._bindings.items()):
             try:
                 self._review_binding(uid, binding, now)
-            except Exception as error:  # noqa: BLE001  as above
+            except Exception as error:  # noqa: BLE001  one pod that breaks us must not cost the next
                 self._cache.broke(f"the bind of {uid} could not be looked after", error)
         self._first_look = min((binding.next_look for binding in self._bindings.values()), default=now + PATIENCE)
 
@@ -417,41 +349,13 @@ class Assumptions:
                 self._repeat(task, binding, now)
         elif binding.deadline <= now:
             binding.deadline = now + PATIENCE
-            self._read(binding.effect.namespace, binding.effect.name, uid)
-
-    def _review_eviction(self, uid: str, eviction: Eviction, now: int) -> None:
-        task = self._cluster.tasks.get(uid)
-        if task is None:
-            del self._evictions[uid]
-        elif eviction.due is not None and eviction.refused and self._cache.is_given_up(self._cluster, uid):
-            self._withdraw(task, eviction, now)
-        elif eviction.next_look <= now:
-            asks = eviction.due is None
-            eviction.due, eviction.deadline = None, now + PATIENCE
-            if asks:
-                self._read(eviction.effect.namespace, eviction.effect.name, uid)
-            else:
-                self._cache.world.send(eviction.effect)
-
-    def _withdraw(self, task: Task, eviction: Eviction, now: int) -> None:
-        """Let a pod stay whose eviction was refused, and for which nobody waits any more; for a while it is no candidate."""
-        del self._evictions[task.uid]
-        task.eviction_refused = now
-        if task.status == Status.EVICTING:
-            status = statuses.from_pod(task.pod.status.phase, task.pod.spec.node_name, deleting=False)
-            self._cluster.apply([task], [task.node], status)
-        self._cache.record.say(
-            "evict",
-            f"{task.key}: its eviction was refused {eviction.tries} times and nobody waits for its room any more; it stays",
-        )
+            self._cache.world.send(pod_read(binding.effect))
 
     def next_wake(self) -> int | None:
         """Return when the next repetition or question is due; of many binds, when one may be."""
-        times = [eviction.next_look for eviction in self._evictions.values()]
+        times = [time for part in (self.evictions, self.preparing) if (time := part.next_wake()) is not None]
         if len(self._bindings) > FEW:
             times.append(self._first_look)
         else:
             times += [binding.next_look for binding in self._bindings.values()]
-        if (prepared := self.preparing.next_wake()) is not None:
-            times.append(prepared)
         return min(times) if times else None

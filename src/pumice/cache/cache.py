@@ -138,7 +138,7 @@ class Cache:
             self._ensure_queues()
         self._forget_jobs()
         if len(self.failures) > known:
-            self.cluster.recount()  # whatever was left half done counts as what it is now
+            self.cluster.accounting.outdated = True  # whatever was left half done counts as what it is now
         self.cluster.prepare()
         self._let_leave(now)
         self.objects.hyper_nodes.review()
@@ -187,7 +187,7 @@ class Cache:
             case Prepare() | TakeBack() as effect:
                 self.assumptions.settle_preparation(effect, outcome, now)
             case Evict() as effect:
-                self.assumptions.settle_eviction(effect, outcome, now)
+                self.assumptions.evictions.settle(effect, outcome, now)
             case Read() as effect:
                 self.assumptions.settle_read(effect, outcome)
             case Patch(kind=kinds.RESOURCE_CLAIM) as effect:
@@ -297,7 +297,7 @@ class Cache:
 
     def evict(self, task: Task, reason: str) -> None:
         """Send an eviction, and keep at it until the pod is going."""
-        self.assumptions.evict(task, reason)
+        self.assumptions.evictions.evict(task, reason)
 
     @property
     def takes_gates_off(self) -> bool:
@@ -306,7 +306,7 @@ class Cache:
 
     def take_gate_off(self, task: Task) -> bool:
         """Have the queue's gate taken off a pod; tells whether that was not asked for before."""
-        return self.publisher.take_gate_off(task)
+        return self.publisher.pods.take_gate_off(task)
 
     def publish(self, session: Session) -> None:
         """Write what the cycle found out, as far as it is news."""

@@ -116,6 +116,11 @@ class Read(msgspec.Struct, frozen=True, kw_only=True):
     uid: str = ""
 
 
+def pod_read(sent: Bind | Evict) -> Read:
+    """Return what reads the pod that something was sent about."""
+    return Read(kind=kinds.POD, namespace=sent.namespace, name=sent.name, uid=sent.uid)
+
+
 Answerable = Bind | Prepare | TakeBack | Evict | Patch | Create | Read
 """Effects that are answered, each by one outcome."""
 

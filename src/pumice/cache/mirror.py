@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from pumice.cache.options import Options
     from pumice.framework.record import CycleRecord
     from pumice.model.cluster import Cluster
+    from pumice.model.job import Job
 
 
 class Mirror(Protocol):
@@ -51,3 +52,10 @@ class Mirror(Protocol):
 
     def forget_told(self, uid: str) -> None:
         """Forget what was told about an object that is gone."""
+
+
+def report_again(cache: Mirror, job: Job) -> None:
+    """Have a job reported in the next cycle though nothing about it has changed."""
+    cache.cluster.dirty_jobs[job.key] = job
+    cache.record.stands(job.key, None)
+    cache.cluster.changed += 1

@@ -97,7 +97,9 @@ class Objects:
             return
         self._cache.publisher.answer_to(key, kind)
         if isinstance(found, decoding.Malformed):
-            job = self._cluster.break_group(metadata, found.message)
+            # Nothing but the name can be read: its job is invalid until it changes.
+            job = self._cluster.set_group(scheduling.PodGroup(metadata=metadata))
+            job.bad = found.message
         elif isinstance(found, scheduling.PodGroup):
             if self._is_echo_of_group(key, found):
                 return

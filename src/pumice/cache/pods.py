@@ -175,7 +175,7 @@ class Pods:
         self._remove(uid)
         self._cache.native_groups.forget_foreign(uid)
         self._cache.assumptions.forget(uid)
-        self._cache.publisher.forget_task(uid)
+        self._cache.publisher.pods.forget(uid)
         self._cache.forget_told(uid)
         if (bad := self._bad.pop(uid, None)) is not None:
             self._cache.enable(kinds.POD, bad[0], bad[1])
@@ -215,7 +215,7 @@ class Pods:
                 if not native_groups.is_native(waiting.job_key) and not native_groups.is_older(waiting.job_key):
                     text += f"; create it or correct the annotation {names.GROUP_NAME}"
                 self._cache.record.state(waiting.job_key, text)
-                self._cache.publisher.group_missing(waiting, text, now)
+                self._cache.publisher.pods.group_missing(waiting, text, now)
 
     def next_wake(self) -> int | None:
         """Return when the next pod has waited long enough."""

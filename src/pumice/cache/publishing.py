@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import functools
 import itertools
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
-from pumice.api import kinds, names, printable, scheduling, timestamp
-from pumice.cache import queues, reflector, retry_pauses, shadows, write_paces
+from pumice.api import kinds, names, scheduling
+from pumice.cache import mirror, queues, reflector, retry_pauses, shadows, write_paces
 from pumice.cache.effects import Outcome, Patch
 from pumice.cache.group_drafts import GroupDraft, GroupDrafts
 from pumice.cache.native_statuses import NativeStatuses
+from pumice.cache.pod_statuses import PodStatuses
 from pumice.framework import closing
 from pumice.framework.reason_keys import READY, is_news, reason_key
 from pumice.model import native_groups
@@ -20,29 +21,25 @@ if TYPE_CHECKING:
     from pumice.cache.mirror import Mirror
     from pumice.framework.session import Session
     from pumice.model.job import Job
-    from pumice.model.task import Task
 
-_NOMINATION = "nomination"
-_GATE = "gate"
 WAITING = frozenset({Status.PENDING, Status.PIPELINED})
 
 
 class Publisher:
-    """Writes statuses of groups, pods and queues."""
+    """Writes statuses of groups and queues; those of pods and of Kubernetes' own groups are left to others."""
 
     def __init__(self, cache: Mirror) -> None:
         self._cache = cache
         self._cluster = cache.cluster
         self._writing: dict[str, int] = {}
-        self._written: dict[str, tuple[str, str, str]] = {}
         self._warned: dict[str, str] = {}
         self._noticed: dict[str, dict[str, None]] = {}  # why groups were not let in, by job
-        self._ungated: dict[str, None] = {}
         self._retry_pauses = retry_pauses.RetryPauses()
         self._paces = write_paces.WritePaces(cache.options.reason_patience)
         self.queue_kinds: dict[str, kinds.Kind] = {}
         self._kinds: dict[str, kinds.Kind] = {}  # of groups that were read in another version of the kind
         self.native = NativeStatuses(cache)
+        self.pods = PodStatuses(cache, self._paces)
 
     def answer_queue(self, name: str, kind: kinds.Kind) -> None:
         """Write about a queue under the kind it was read in."""
@@ -76,7 +73,7 @@ class Publisher:
                 if not heeded and wishes and (idle := _unheeded(job)):
                     self._tell(job, "Warning", names.EVENT_NO_EFFECT, idle)
                 for entry in report.tasks:
-                    self._publish_task(entry, now)
+                    self.pods.publish(entry, now)
         if any(report.entered for _, report in reports):
             # Plugins count a group by its phase, so one that has entered another may make room for others.
             session.progressed = True
@@ -89,7 +86,7 @@ class Publisher:
                 self._cache.note(kind, queue.object.metadata, "Warning", reason, message, once=True)
         for task in session.reservations.ended(self._cluster):
             session.progressed = True
-            self._clear_nomination(task)
+            self.pods.clear_nomination(task)
         self._write_queues(session.started)
 
     def catch_up(self, now: int) -> None:
@@ -223,6 +220,9 @@ class Publisher:
         if effect.kind is kinds.NATIVE_POD_GROUP:
             self.native.settle(effect, native_groups.key_of(effect.namespace, effect.name), outcome, now)
             return
+        if effect.kind.name == kinds.POD.name:
+            self.pods.settle(effect, outcome, now)
+            return
         name = _name(effect)
         if effect.kind.name == kinds.POD_GROUP.name:
             self._settle_group(f"{effect.namespace}/{effect.name}", outcome)
@@ -233,8 +233,6 @@ class Publisher:
 
     def _is_known(self, effect: Patch) -> bool:
         """Tell whether the object of a patch is still there: nothing needs to be written about one that is gone."""
-        if effect.kind.name == kinds.POD.name:
-            return effect.uid in self._cluster.tasks
         if effect.kind.name == kinds.QUEUE.name:
             return effect.name in self._cluster.queues
         job = self._cluster.jobs.get(f"{effect.namespace}/{effect.name}")
@@ -251,7 +249,7 @@ class Publisher:
             answered = (outcome.object or {}).get("metadata", {}).get("resourceVersion", "")
             if reflector.follows(job.group.metadata.resource_version, answered):
                 self._cluster.set_status(job, job.group.status)
-                self._report_again(job)
+                mirror.report_again(self._cache, job)
         elif outcome.failure is not None:
             self._cache.record.say("status", f"{key}: {outcome.failure.message}; it will be written again")
 
@@ -265,41 +263,19 @@ class Publisher:
             if job is None or (task is not None and task.status not in WAITING):
                 self._paces.withdraw(name)  # whoever has a node waits no more
             else:
-                self._report_again(job)
+                mirror.report_again(self._cache, job)
         for name in self._retry_pauses.due(now):
             kind, _, key = name.partition(" ")
-            if kind == kinds.POD.name:
-                self._miss_task(key)
-            elif kind == _NOMINATION:
-                self._miss_removal(key)
-            elif kind == _GATE:
-                self._ungated.pop(key, None)
-                self._cluster.changed += 1
-            elif kind == kinds.QUEUE.name:
+            if kind == kinds.QUEUE.name:
                 self._miss_queue(key)
             else:
                 self._miss_job(key)
+        self.pods.review(now)
 
     def next_wake(self) -> int | None:
         """Return when the next pause is over."""
-        times = (part.next_wake() for part in (self._retry_pauses, self._paces, self.native))
+        times = (part.next_wake() for part in (self._retry_pauses, self._paces, self.native, self.pods))
         return min((time for time in times if time is not None), default=None)
-
-    def _miss_task(self, uid: str) -> None:
-        written = self._written.pop(uid, None)
-        task = self._cluster.tasks.get(uid)
-        if task is None:
-            return
-        if written is not None and written[2]:
-            task.nominated = task.pod.status.nominated_node_name
-        if task.job is not None:
-            self._report_again(task.job)
-
-    def _miss_removal(self, uid: str) -> None:
-        """Take a nomination off that is still on its pod, unless there is another by now."""
-        task = self._cluster.tasks.get(uid)
-        if task is not None and not task.nominated and task.pod.status.nominated_node_name:
-            self._clear_nomination(task)
 
     def _miss_queue(self, name: str) -> None:
         if (queue := self._cluster.queues.get(name)) is not None and queue.object is not None:
@@ -311,13 +287,7 @@ class Publisher:
         job = self._cluster.jobs.get(key)
         if job is not None and job.group is not None and not self.is_writing(key):
             self._cluster.set_status(job, job.group.status)
-            self._report_again(job)
-
-    def _report_again(self, job: Job) -> None:
-        """Have a job reported in the next cycle though nothing about it has changed."""
-        self._cluster.dirty_jobs[job.key] = job
-        self._cache.record.stands(job.key, None)
-        self._cluster.changed += 1
+            mirror.report_again(self._cache, job)
 
     def forget_job(self, key: str) -> None:
         """Drop what is known of a group that is gone."""
@@ -335,109 +305,11 @@ class Publisher:
         self._paces.forget_queue(name)
         self.queue_kinds.pop(name, None)
 
-    # -- pods --------------------------------------------------------------------------------------------------
-
-    def _publish_task(self, entry: closing.TaskReport, now: int) -> None:
-        task = entry.task
-        nominated = entry.nominated if entry.nominated and entry.nominated != task.nominated else ""
-        name = f"{kinds.POD.name} {task.uid}"
-        if not nominated and self._already_says(task, entry.reason, entry.message):
-            self._paces.withdraw(name)
-            return
-        if not nominated and not self._paces.may_give_reason(name, now):
-            return
-        self._write(task, entry.reason, entry.message, nominated, now)
-
-    def bind_failed(self, task: Task, message: str, now: int) -> None:
-        """Say on the pod that its bind failed."""
-        self._say(task, names.REASON_SCHEDULER_ERROR, printable.printable(message), now)
-
-    def group_missing(self, task: Task, message: str, now: int) -> None:
-        """Say on the pod that its group does not exist; an event alone would expire."""
-        self._say(task, names.REASON_UNSCHEDULABLE, message, now)
-
-    def _say(self, task: Task, reason: str, message: str, now: int) -> None:
-        if not self._already_says(task, reason, message):
-            self._write(task, reason, message, "", now)
-
-    def _write(self, task: Task, reason: str, message: str, nominated: str, now: int) -> None:
-        status: dict[str, Any] = {
-            "conditions": [_scheduling_condition(task.pod.metadata.generation, reason, message, now)]
-        }
-        if nominated:
-            status["nominatedNodeName"] = nominated
-            task.nominated = nominated
-            self._cluster.nominated[task.uid] = task
-        self._written[task.uid] = (reason, message, nominated)
-        self._patch_status(task, status)
-        self._cache.note(kinds.POD, task.pod.metadata, "Warning", names.EVENT_FAILED_SCHEDULING, message)
-
-    def take_gate_off(self, task: Task) -> bool:
-        """Take the one gate off a pod that waits for its queue, and tell whether that was not asked for before."""
-        if task.uid in self._ungated:
-            return False
-        self._ungated[task.uid] = None
-        # Gates are never added to a pod, and this one was the last.
-        body = {"spec": {"schedulingGates": None}}
-        patch = Patch(kind=kinds.POD, namespace=task.namespace, name=task.name, uid=task.uid, body=body)
-        self._cache.world.send(patch)
-        return True
-
-    def expect(self, task: Task, node: str) -> None:
-        """Write on a pod which node it is about to get: something has to be written before its bind, and others may look meanwhile."""
-        if task.pod.status.nominated_node_name != node:
-            self._patch_status(task, {"nominatedNodeName": node})
-
-    def _clear_nomination(self, task: Task) -> None:
-        """Take a nomination off a pod; the room is no longer held for it."""
-        task.nominated = ""
-        self._cluster.nominated.pop(task.uid, None)
-        self._patch_status(task, {"nominatedNodeName": None})
-
-    def _patch_status(self, task: Task, status: dict[str, Any]) -> None:
-        """Merge fields into a pod's status; its other conditions stay."""
-        patch = Patch(
-            kind=kinds.POD,
-            namespace=task.namespace,
-            name=task.name,
-            uid=task.uid,
-            body={"status": status},
-            subresource="status",
-            strategic=True,
-            reports=True,
-        )
-        self._cache.world.send(patch)
-
-    def _already_says(self, task: Task, reason: str, message: str) -> bool:
-        """Tell whether a pod gives the reason already; the numbers of the moment, and which node a member would get, are no news."""
-        said = self._written.get(task.uid)
-        if said is None:
-            stated = (c for c in task.pod.status.conditions if c.type == names.CONDITION_POD_SCHEDULED)
-            said = next(((c.reason, c.message, "") for c in stated if c.status == "False"), ("", "", ""))
-        return said[0] == reason and not is_news(said[1], message)
-
-    def forget_task(self, uid: str) -> None:
-        """Drop what is known of a pod that is gone."""
-        self._retry_pauses.forget(f"{kinds.POD.name} {uid}")
-        self._retry_pauses.forget(f"{_NOMINATION} {uid}")
-        self._retry_pauses.forget(f"{_GATE} {uid}")
-        self._paces.forget(f"{kinds.POD.name} {uid}")
-        self._ungated.pop(uid, None)
-        self._written.pop(uid, None)
-
 
 def _name(effect: Patch) -> str:
-    """Name what a patch is about: pods by their uid, groups by their job's key. The end of a nomination counts by itself."""
-    if effect.kind.name == kinds.POD.name and not effect.subresource:
-        return f"{_GATE} {effect.uid}"
-    if effect.kind.name == kinds.POD.name:
-        removal = effect.body["status"].get("nominatedNodeName", "") is None
-        return f"{_NOMINATION if removal else effect.kind.name} {effect.uid}"
-    return (
-        f"{effect.kind.name} {effect.namespace}/{effect.name}"
-        if effect.namespace
-        else f"{effect.kind.name} {effect.name}"
-    )
+    """Name what a patch is about: groups by their job's key, queues by their name."""
+    where = f"{effect.namespace}/{effect.name}" if effect.namespace else effect.name
+    return f"{effect.kind.name} {where}"
 
 
 def _unheeded(job: Job) -> str:
@@ -455,15 +327,3 @@ def _leaves_reasons(told: tuple[Job, closing.JobReport]) -> bool:
     job, report = told
     has_wishes = job.topology is not None or job.policies
     return report.moved and not (report.warning or report.tasks or has_wishes)
-
-
-def _scheduling_condition(generation: int, reason: str, message: str, now: int) -> dict[str, Any]:
-    """Return the condition that says why a pod has no node; pods of older servers have no generation."""
-    return {
-        **({"observedGeneration": generation} if generation else {}),
-        "type": names.CONDITION_POD_SCHEDULED,
-        "status": "False",
-        "reason": reason,
-        "message": message,
-        "lastTransitionTime": timestamp.format_timestamp(now),
-    }

@@ -8,17 +8,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pumice.api import scheduling
-from pumice.model import marks, native_groups, resources, statuses
+from pumice.model import job_priority, marks, native_groups, resources, statuses, tally
 from pumice.model.accounting import Accounting
 from pumice.model.change_log import ChangeLog
 from pumice.model.devices.registry import Devices
 from pumice.model.hypertree import HyperNodes
-from pumice.model.job import BEST_EFFORT_PENDING, Job, Tally
+from pumice.model.job import Job, Tally
 from pumice.model.kinship import Kinship
 from pumice.model.nodes import NodeTable
 from pumice.model.phases import Phases
-from pumice.model.queue import Queue
+from pumice.model.queue_members import NO_QUEUE, QueueMembers
 from pumice.model.shape import Shapes
 from pumice.model.statuses import Status
 from pumice.model.sums import QueueSums, Sums
@@ -28,12 +27,12 @@ from pumice.model.with_bind import WithBind
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from pumice.api import core, meta
+    from pumice.api import core, meta, scheduling
     from pumice.model.nodes import NodeRecord
+    from pumice.model.queue import Queue
     from pumice.model.task import Task
 
 PENDING = Status.PENDING
-NO_QUEUE = ""  # where jobs without a group are: they count for no queue
 
 
 class Cluster:
@@ -49,7 +48,6 @@ class Cluster:
         self.tasks: dict[str, Task] = {}
         self.jobs: dict[str, Job] = {}
         self.queues: dict[str, Queue] = {}
-        self.queue_jobs: dict[str, dict[str, None]] = {}  # the keys of jobs that name a queue, whether or not it exists
         self.priority_classes: dict[str, scheduling.PriorityClass] = {}
         self.nominated: dict[str, Task] = {}
         self.gated: dict[str, Task] = {}  # tasks with gates that somebody else takes off
@@ -66,6 +64,8 @@ class Cluster:
         self.returned = 0  # how often a job without pending tasks came to have some
         self.gone_jobs: dict[str, None] = {}  # jobs that have left; whoever remembers something of them empties it
         self.accounting = Accounting(self.nodes, self.job_sums, self.queue_sums)
+        self._members = QueueMembers(self.queue_sums, self.accounting)
+        self.queue_jobs = self._members.jobs
         self.phases = Phases()
         self.objects: dict[str, dict[str, meta.KubeObject]] = {}
         self.volumes = Volumes(self.nodes)
@@ -129,12 +129,12 @@ class Cluster:
         else:
             sub_job.tally = job.tally
         task.tallies = tuple(tallies)
-        self._tally(task, task.status, 1)
+        tally.count(task.tallies, task.status, 1, best_effort=task.best_effort)
         self._index(task, job)
         self._note(job)
 
     def _leave(self, task: Task, job: Job) -> None:
-        self._tally(task, task.status, -1)
+        tally.count(task.tallies, task.status, -1, best_effort=task.best_effort)
         del job.tasks[task.uid]
         job.pending.pop(task.uid, None)
         job.version += 1
@@ -153,24 +153,6 @@ class Cluster:
             job.pending[task.uid] = task
         elif job.pending.pop(task.uid, None) is not None and not job.pending:
             self.pending_jobs.pop(job.key, None)
-
-    @staticmethod
-    def _tally(task: Task, status: Status, sign: int) -> None:
-        for tally in task.tallies:
-            tally.counts[status] += sign
-            if status == PENDING and task.best_effort:
-                tally.counts[BEST_EFFORT_PENDING] += sign
-
-    @staticmethod
-    def _change(task: Task, status: Status) -> None:
-        """Give a task another status, and count it under that; asked for every step of every task."""
-        before, task.status = task.status, status
-        for tally in task.tallies:
-            counts = tally.counts
-            counts[before] -= 1
-            counts[status] += 1
-            if task.best_effort:
-                counts[BEST_EFFORT_PENDING] += (status == PENDING) - (before == PENDING)
 
     def _put(self, task: Task, record: NodeRecord) -> None:
         record.tasks[task.uid] = task
@@ -225,8 +207,8 @@ class Cluster:
                     kinship.moved(task, record, status)
                 if record is not task.node:
                     self._transfer(task, record)
-                self._change(task, status)
-                job = task.job
+                task.status, job = status, task.job
+                tally.move(task.tallies, before, status, task.best_effort)
                 if job is not None:
                     if before is PENDING or status is PENDING:
                         self._index(task, job)
@@ -250,7 +232,8 @@ class Cluster:
             self.kinship.moved(task, record, status)
         if record is not source:
             self._transfer(task, record)
-        self._change(task, status)
+        task.status = status
+        tally.move(task.tallies, before, status, task.best_effort)
         self.changed += 1
         if job is not None:
             if before is PENDING or status is PENDING:
@@ -281,7 +264,7 @@ class Cluster:
             job = self.jobs[key] = Job(key, self.job_sums.take())
             self.job_at[job.row] = job
             self._note_group(job)
-            self._enter_queue(job, NO_QUEUE)
+            self._members.enter(job, NO_QUEUE)
         return job
 
     def set_group(self, group: scheduling.PodGroup) -> Job:
@@ -295,10 +278,10 @@ class Cluster:
             job.describe(group)
         except resources.BadValueError as error:
             job.bad = str(error)
-        job.priority = self.priority_of(job)
+        job.priority = job_priority.priority_of(job, self.priority_classes)
         if reshaped:
             self._regroup(job)
-        self._change_queue(job, group.spec.queue or self.default_queue)
+        self._members.change(job, group.spec.queue or self.default_queue)
         self.phases.enter(job)
         self.dirty_jobs[job.key] = job
         self._note_group(job)
@@ -312,7 +295,7 @@ class Cluster:
             self.phases.leave(job)
             job.forget_group()
             self._note_group(job)
-            self._change_queue(job, NO_QUEUE)
+            self._members.change(job, NO_QUEUE)
             self._regroup(job)
             self._collect(job)
 
@@ -325,29 +308,12 @@ class Cluster:
     def _collect(self, job: Job) -> None:
         """Forget a job that has neither group nor tasks."""
         if job.group is None and not job.tasks:
-            self._leave_queue(job)
+            self._members.leave(job)
             self.job_sums.give_back(job.row)
             del self.jobs[job.key], self.job_at[job.row]
             self._note_group(job)
             self.dirty_jobs.pop(job.key, None)
             self.gone_jobs[job.key] = None
-
-    def break_group(self, metadata: meta.ObjectMeta, problem: str) -> Job:
-        """Take over a PodGroup of which nothing but the name can be read; its job is invalid until it changes."""
-        job = self.set_group(scheduling.PodGroup(metadata=metadata))
-        job.bad = problem
-        return job
-
-    def priority_of(self, job: Job) -> int:
-        """Return the value of the job's priority class, else of the global default, else 0; a group of Kubernetes' own states its own."""
-        if job.group is not None and isinstance(job.group.spec, native_groups.NativeSpec):
-            return job.group.spec.priority
-        named = job.group.spec.priority_class_name if job.group else ""
-        found = self.priority_classes.get(named)
-        if found is None:
-            defaults = [c for c in self.priority_classes.values() if c.global_default]
-            found = max(defaults, key=lambda c: c.metadata.name) if defaults else None
-        return found.value if found else 0
 
     def set_priority_class(self, name: str, found: scheduling.PriorityClass | None) -> None:
         """Take over or drop a PriorityClass and bring the jobs' priorities up to date."""
@@ -357,7 +323,7 @@ class Cluster:
         else:
             self.priority_classes[name] = found
         for job in self.jobs.values():
-            job.priority = self.priority_of(job)
+            job.priority = job_priority.priority_of(job, self.priority_classes)
 
     def set_status(self, job: Job, status: scheduling.PodGroupStatus) -> None:
         """Take over a job's status, keeping the index of phases in step."""
@@ -370,33 +336,13 @@ class Cluster:
 
     # -- queues ------------------------------------------------------------------------------------------------
 
-    def _enter_queue(self, job: Job, name: str) -> None:
-        job.queue = name
-        self.queue_sums.join(name)
-        self.accounting.carry(job, 1)
-        self.queue_jobs.setdefault(name, {})[job.key] = None
-
-    def _leave_queue(self, job: Job) -> None:
-        self.accounting.carry(job, -1)
-        jobs = self.queue_jobs[job.queue]
-        del jobs[job.key]
-        if not jobs and job.queue not in self.queues:
-            del self.queue_jobs[job.queue]
-        self.queue_sums.part(job.queue)
-
-    def _change_queue(self, job: Job, name: str) -> None:
-        if job.queue != name:
-            self._leave_queue(job)
-            self._enter_queue(job, name)
-
     def set_queue(self, found: scheduling.Queue) -> Queue:
         """Take over a Queue; a bad value leaves it invalid, with the problem named."""
         self.changed += 1
         name = found.metadata.name
         queue = self.queues.get(name)
         if queue is None:
-            queue = self.queues[name] = Queue(name, self.queue_sums.join(name))
-            queue.jobs = self.queue_jobs.setdefault(name, {})
+            queue = self.queues[name] = self._members.open(name)
         queue.bad = ""
         try:
             queue.describe(found)
@@ -410,9 +356,7 @@ class Cluster:
         """Drop a Queue; its jobs wait until it is back."""
         self.changed += 1
         if self.queues.pop(name, None) is not None:
-            self.queue_sums.part(name)
-            if not self.queue_jobs[name]:
-                del self.queue_jobs[name]
+            self._members.close(name)
 
     def queue_of(self, job: Job) -> Queue | None:
         """Return the queue of a job if it exists and is valid."""
@@ -453,7 +397,3 @@ class Cluster:
         self.nodes.arrange()
         self.kinship.prepare()
         self.hyper_nodes.prepare()
-
-    def recount(self) -> None:
-        """Compute every sum anew from the tasks."""
-        self.accounting.recount(self.tasks.values(), self.vocabulary)

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from pumice.model import statuses
 from pumice.model.statuses import Status
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 BEST_EFFORT_PENDING = statuses.COUNT
 
@@ -57,3 +62,21 @@ class Tally:
     def is_starving(self, minimum: int) -> bool:
         """Tell whether fewer than the minimum are placed or waiting."""
         return self.waiting + self.ready < minimum
+
+
+def count(tallies: Iterable[Tally], status: Status, sign: int, *, best_effort: bool) -> None:
+    """Count a task that has come, or one less that has gone."""
+    for tally in tallies:
+        tally.counts[status] += sign
+        if best_effort and status == PENDING:
+            tally.counts[BEST_EFFORT_PENDING] += sign
+
+
+def move(tallies: Iterable[Tally], before: Status, after: Status, best_effort: bool) -> None:
+    """Count a task under another status; asked for every step of every task, so without keywords."""
+    for tally in tallies:
+        counts = tally.counts
+        counts[before] -= 1
+        counts[after] += 1
+        if best_effort:
+            counts[BEST_EFFORT_PENDING] += (after == PENDING) - (before == PENDING)

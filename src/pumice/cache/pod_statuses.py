@@ -1,0 +1,183 @@
+"""What is written about pods: why they have no node yet, which one they are to get, and that their gate is taken off; each only where it is news."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from pumice.api import kinds, names, printable, timestamp
+from pumice.cache import mirror, retry_pauses
+from pumice.cache.effects import Patch
+from pumice.framework.reason_keys import is_news
+
+if TYPE_CHECKING:
+    from pumice.cache.effects import Outcome
+    from pumice.cache.mirror import Mirror
+    from pumice.cache.write_paces import WritePaces
+    from pumice.framework import closing
+    from pumice.model.task import Task
+
+_NOMINATION: Final = "nomination"
+_GATE: Final = "gate"
+
+
+class PodStatuses:
+    """Writes statuses of pods."""
+
+    def __init__(self, cache: Mirror, paces: WritePaces) -> None:
+        self._cache = cache
+        self._cluster = cache.cluster
+        self._paces = paces
+        self._written: dict[str, tuple[str, str, str]] = {}
+        self._ungated: dict[str, None] = {}
+        self._retry_pauses = retry_pauses.RetryPauses()
+
+    def publish(self, entry: closing.TaskReport, now: int) -> None:
+        """Write why a pod waits, or which node it is to get, if that is news and may be given."""
+        task = entry.task
+        nominated = entry.nominated if entry.nominated and entry.nominated != task.nominated else ""
+        name = f"{kinds.POD.name} {task.uid}"
+        if not nominated and self._already_says(task, entry.reason, entry.message):
+            self._paces.withdraw(name)
+            return
+        if not nominated and not self._paces.may_give_reason(name, now):
+            return
+        self._write(task, entry.reason, entry.message, nominated, now)
+
+    def bind_failed(self, task: Task, message: str, now: int) -> None:
+        """Say on the pod that its bind failed."""
+        self._say(task, names.REASON_SCHEDULER_ERROR, printable.printable(message), now)
+
+    def group_missing(self, task: Task, message: str, now: int) -> None:
+        """Say on the pod that its group does not exist; an event alone would expire."""
+        self._say(task, names.REASON_UNSCHEDULABLE, message, now)
+
+    def _say(self, task: Task, reason: str, message: str, now: int) -> None:
+        if not self._already_says(task, reason, message):
+            self._write(task, reason, message, "", now)
+
+    def _write(self, task: Task, reason: str, message: str, nominated: str, now: int) -> None:
+        status: dict[str, Any] = {
+            "conditions": [_scheduling_condition(task.pod.metadata.generation, reason, message, now)]
+        }
+        if nominated:
+            status["nominatedNodeName"] = nominated
+            task.nominated = nominated
+            self._cluster.nominated[task.uid] = task
+        self._written[task.uid] = (reason, message, nominated)
+        self._patch_status(task, status)
+        self._cache.note(kinds.POD, task.pod.metadata, "Warning", names.EVENT_FAILED_SCHEDULING, message)
+
+    def take_gate_off(self, task: Task) -> bool:
+        """Take the one gate off a pod that waits for its queue, and tell whether that was not asked for before."""
+        if task.uid in self._ungated:
+            return False
+        self._ungated[task.uid] = None
+        # Gates are never added to a pod, and this one was the last.
+        body = {"spec": {"schedulingGates": None}}
+        patch = Patch(kind=kinds.POD, namespace=task.namespace, name=task.name, uid=task.uid, body=body)
+        self._cache.world.send(patch)
+        return True
+
+    def expect(self, task: Task, node: str) -> None:
+        """Write on a pod which node it is about to get: something has to be written before its bind, and others may look meanwhile."""
+        if task.pod.status.nominated_node_name != node:
+            self._patch_status(task, {"nominatedNodeName": node})
+
+    def clear_nomination(self, task: Task) -> None:
+        """Take a nomination off a pod; the room is no longer held for it."""
+        task.nominated = ""
+        self._cluster.nominated.pop(task.uid, None)
+        self._patch_status(task, {"nominatedNodeName": None})
+
+    def _patch_status(self, task: Task, status: dict[str, Any]) -> None:
+        """Merge fields into a pod's status; its other conditions stay."""
+        patch = Patch(
+            kind=kinds.POD,
+            namespace=task.namespace,
+            name=task.name,
+            uid=task.uid,
+            body={"status": status},
+            subresource="status",
+            strategic=True,
+            reports=True,
+        )
+        self._cache.world.send(patch)
+
+    def _already_says(self, task: Task, reason: str, message: str) -> bool:
+        """Tell whether a pod gives the reason already; the numbers of the moment, and which node a member would get, are no news."""
+        said = self._written.get(task.uid)
+        if said is None:
+            stated = (c for c in task.pod.status.conditions if c.type == names.CONDITION_POD_SCHEDULED)
+            said = next(((c.reason, c.message, "") for c in stated if c.status == "False"), ("", "", ""))
+        return said[0] == reason and not is_news(said[1], message)
+
+    # -- answers -----------------------------------------------------------------------------------------------
+
+    def settle(self, effect: Patch, outcome: Outcome, now: int) -> None:
+        """Take the answer to a patch; one that failed is found to be missing after a pause."""
+        name = _name(effect)
+        if outcome.failure is None or effect.uid not in self._cluster.tasks:
+            self._retry_pauses.forget(name)
+        else:
+            self._retry_pauses.failed(name, outcome.failure.code, now)
+
+    def review(self, now: int) -> None:
+        """Forget what was written as far as it never arrived and its pause is over."""
+        for name in self._retry_pauses.due(now):
+            kind, _, uid = name.partition(" ")
+            if kind == _NOMINATION:
+                self._miss_removal(uid)
+            elif kind == _GATE:
+                self._ungated.pop(uid, None)
+                self._cluster.changed += 1
+            else:
+                self._miss_task(uid)
+
+    def next_wake(self) -> int | None:
+        """Return when the next pause is over."""
+        return self._retry_pauses.next_wake()
+
+    def _miss_task(self, uid: str) -> None:
+        written = self._written.pop(uid, None)
+        task = self._cluster.tasks.get(uid)
+        if task is None:
+            return
+        if written is not None and written[2]:
+            task.nominated = task.pod.status.nominated_node_name
+        if task.job is not None:
+            mirror.report_again(self._cache, task.job)
+
+    def _miss_removal(self, uid: str) -> None:
+        """Take a nomination off that is still on its pod, unless there is another by now."""
+        task = self._cluster.tasks.get(uid)
+        if task is not None and not task.nominated and task.pod.status.nominated_node_name:
+            self.clear_nomination(task)
+
+    def forget(self, uid: str) -> None:
+        """Drop what is known of a pod that is gone."""
+        self._retry_pauses.forget(f"{kinds.POD.name} {uid}")
+        self._retry_pauses.forget(f"{_NOMINATION} {uid}")
+        self._retry_pauses.forget(f"{_GATE} {uid}")
+        self._paces.forget(f"{kinds.POD.name} {uid}")
+        self._ungated.pop(uid, None)
+        self._written.pop(uid, None)
+
+
+def _name(effect: Patch) -> str:
+    """Name what a patch is about; the gate of a pod and the end of a nomination count by themselves."""
+    if not effect.subresource:
+        return f"{_GATE} {effect.uid}"
+    removal = effect.body["status"].get("nominatedNodeName", "") is None
+    return f"{_NOMINATION if removal else kinds.POD.name} {effect.uid}"
+
+
+def _scheduling_condition(generation: int, reason: str, message: str, now: int) -> dict[str, Any]:
+    """Return the condition that says why a pod has no node; pods of older servers have no generation."""
+    return {
+        **({"observedGeneration": generation} if generation else {}),
+        "type": names.CONDITION_POD_SCHEDULED,
+        "status": "False",
+        "reason": reason,
+        "message": message,
+        "lastTransitionTime": timestamp.format_timestamp(now),
+    }
