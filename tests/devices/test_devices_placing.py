@@ -195,6 +195,37 @@ def test_what_is_wrong_with_a_claim_is_told_and_others_are_placed(change, said):
     assert said in found.cache.record.explain("a/j")
 
 
+BROKEN = (
+    ({"spec": {"devices": "all"}}, "spec.devices must be"),
+    ({"status": {**held("n1", "g0", "g1", reserved=["o"]), "devices": 7}}, "status.devices must be"),
+)
+
+
+@pytest.mark.parametrize(("part", "said"), BROKEN)
+def test_what_an_unreadable_claim_has_is_nobody_elses_and_its_pods_say_what_is_wrong(part, said):
+    found = desk(devices=3)
+    broken = claim("old", status=held("n1", "g0", "g1", reserved=["o"])) | part
+    found.feed(builders.group("old", phase="Running"), pod("o", "old", node="n1", shared="old"), broken)
+    found.feed(builders.group("j"), pod("p", "j", shared="old"))
+    found.feed(builders.group("k", 2), *own("q", "k"), *own("r", "k"), builders.group("l"), *own("s", "l"))
+    found.cycle()
+    assert bound(found) == {"s": "n1"}
+    assert [device for _, _, device in given(found)["s"]] == ["g2"]
+    assert said in found.cache.record.explain("a/j")
+    found.delete(broken).cycle()
+    assert sorted(bound(found)) == ["q", "r", "s"]
+
+
+def test_of_a_device_whose_entry_is_broken_everything_is_taken_and_an_entry_without_a_name_costs_nobody():
+    found = desk(devices=2)
+    status = held("n1", "g0", "g1")
+    status["allocation"]["devices"]["results"][0] |= {"shareID": "s", "consumedCapacity": ["none"]}
+    status["allocation"]["devices"]["results"][1]["device"] = 1
+    found.feed(claim("old", status=status), builders.group("j"), *own("p", "j"), builders.group("k"), *own("q", "k"))
+    found.cycle()
+    assert [device for devices in given(found).values() for _, _, device in devices] == ["g1"]
+
+
 def test_a_claim_that_is_not_made_yet_is_waited_for():
     waiting = pod("p", "j")
     waiting["status"].pop("resourceClaimStatuses")

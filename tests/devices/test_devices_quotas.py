@@ -1,7 +1,11 @@
 """Quotas of device classes: what claims of a queue may have in all."""
 
+import random
+
 import builders
 from devices.test_devices_placing import bound, claim, desk, device_class, held, manifest, own, pod
+from pumice.cache.effects import Evict
+from pumice.plugins.capacity.claim_counts import ClaimCounts
 
 CAPACITY = """
 actions: "enqueue, allocate"
@@ -75,3 +79,94 @@ def test_dimensions_are_added_up_and_must_be_listed():
     assert bound(found) == {"p": "n1"}
     assert "memory.deviceclass/gpu 60Gi held, 30Gi asked for, 80Gi allowed" in found.cache.record.explain("a/k")
     assert "cores.deviceclass/gpu, of which the queue's capability says nothing" in found.cache.record.explain("a/l")
+
+
+# -- letting in, and evicting ----------------------------------------------------------------------------------
+
+EVICTING = """
+actions: "enqueue, allocate, preempt"
+tiers:
+- plugins: [{name: priority}, {name: gang}, {name: conformance}]
+- plugins: [{name: predicates}, {name: capacity}, {name: nodeorder}]
+"""
+CPU = {"minResources": {"cpu": "1"}}
+
+
+def phases(found):
+    return {job.name: job.status.phase for job in found.cluster.jobs.values()}
+
+
+def test_a_group_is_let_in_only_if_its_claims_fit_beside_those_that_were():
+    found = limited({"deviceclass/gpu": 4})
+    found.feed(builders.group("a", 2, **CPU, created=1), *own("a1", "a"), *own("a2", "a"), *own("a3", "a"))
+    found.feed(builders.group("b", 1, **CPU, created=2), *own("b1", "b", count=3))
+    found.feed(builders.group("c", 1, **CPU, created=3), *own("c1", "c", count=2))
+    found.cycle()
+    assert phases(found) == {"a": "Inqueue", "b": "Pending", "c": "Inqueue"}
+    said = "claims exceed its room: deviceclass/gpu 2 held, 3 asked for, 4 allowed"
+    assert said in found.cache.record.explain("a/b")
+    assert sorted(bound(found)) == ["a1", "a2", "c1"]
+
+
+def test_a_group_without_minimum_of_resources_is_let_in_and_waits_for_its_quota():
+    found = used(limited({"deviceclass/gpu": 3}), 3)
+    found.feed(builders.group("b"), *own("b1", "b"))
+    found.cycle()
+    assert phases(found)["b"] == "Inqueue"
+    assert "beyond the limit: deviceclass/gpu 3 held, 1 asked for, 3 allowed" in found.cache.record.explain("a/b")
+
+
+def preempting(text=EVICTING):
+    """A queue whose quota a pod of low priority has used up, and one of high priority that waits for it."""
+    found = desk(text)
+    found.modify(builders.queue("default", capability={"deviceclass/gpu": 1}))
+    found.feed(builders.priority_class("low", 1), builders.priority_class("high", 9))
+    found.feed(builders.group("j", 0, priorityClassName="low", phase="Running"))
+    found.feed(pod("p", "j", node="n1", shared="c", priority=1, phase="Running"))
+    found.feed(claim("c", status=held("n1", "g0", reserved=["p"])))
+    found.feed(builders.group("k", priorityClassName="high", **CPU), pod("q", "k", priority=9), claim("c-q", "q"))
+    return found
+
+
+def test_room_in_a_quota_is_made_by_eviction_and_used_when_the_victim_is_gone():
+    found = preempting()
+    found.cycle()
+    assert phases(found)["k"] == "Inqueue"
+    (eviction,) = found.world.of(Evict)
+    assert eviction.name == "p"
+    found.settle(eviction)
+    found.modify(pod("p", "j", node="n1", shared="c", priority=1, phase="Running", deleting=True))
+    found.cycle()
+    assert (bound(found), len(found.world.of(Evict))) == ({}, 1)
+    found.delete(pod("p", "j")).delete(claim("c"))
+    found.cycle()
+    assert bound(found) == {"q": "n1"}
+
+
+def test_where_nobody_evicts_the_group_stays_out():
+    found = preempting(CAPACITY)
+    found.cycle()
+    assert phases(found)["k"] == "Pending"
+
+
+def test_sums_of_claims_are_what_counting_them_anew_gives():
+    draw = random.Random(5)  # noqa: S311  cases, no secrets
+    counts, tasks = ClaimCounts(), [builders.Desk().feed(builders.pod(f"p{n}")).apply().task(f"p{n}") for n in range(3)]
+    amounts = {key: {("gpu", ""): draw.randint(1, 4)} for key in "abc"}
+    users, promised = {key: (set(), set()) for key in "abc"}, set()
+    for _ in range(300):
+        key, task, going = draw.choice("abc"), draw.choice(tasks), draw.random() < 0.4
+        if draw.random() < 0.3:
+            (promised.discard if key in promised else promised.add)(key)
+            counts.promise(key, amounts[key], kept=key in promised)
+        else:
+            mine = users[key][going]
+            sign = -1 if task.uid in mine else 1
+            (mine.discard if sign < 0 else mine.add)(task.uid)
+            counts.change(key, amounts[key], task, sign, going=going)
+        for total, listed in (
+            (counts.staying, [key for key in "abc" if users[key][0]]),
+            (counts.there, [key for key in "abc" if users[key][0] or users[key][1]]),
+            (counts.with_promised, [key for key in "abc" if users[key][0] or users[key][1] or key in promised]),
+        ):
+            assert total.get(("gpu", ""), 0) == sum(amounts[key]["gpu", ""] for key in listed)

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import msgspec
 
-from pumice.api import kinds, mending, scheduling
+from pumice.api import claim_remains, kinds, mending, scheduling
 from pumice.api.kinds import Kind
 from pumice.api.meta import KubeObject, ObjectMeta, Wire
 
@@ -39,12 +39,13 @@ class Identity(msgspec.Struct, frozen=True):
 
 
 class Malformed(msgspec.Struct, frozen=True):
-    """An object that cannot be read, the field at fault, and why."""
+    """An object that cannot be read, the field at fault, and why; `rest` is what of it counts nevertheless."""
 
     identity: Identity
     field: str
     message: str
     metadata: ObjectMeta
+    rest: KubeObject | None = None
 
 
 class Opaque(KubeObject, frozen=True, kw_only=True):
@@ -129,15 +130,19 @@ def _second_look(kind: Kind, manifest: Any, error: Exception) -> KubeObject | Ma
     try:
         decoded = msgspec.convert(mending.mend(manifest, wire), wire)
     except mending.Mismatch as mismatch:
-        return _malformed(kind, _salvaged(manifest), mismatch.field, mismatch.message)
+        field, text = mismatch.field, mismatch.message
     except (msgspec.ValidationError, RecursionError):
-        return _malformed(kind, _salvaged(manifest), "", f"cannot be read: {error}")
-    return _finish(kind, decoded)
+        field, text = "", f"cannot be read: {error}"
+    else:
+        return _finish(kind, decoded)
+    metadata = _salvaged(manifest)
+    rest = claim_remains.read(manifest, metadata) if kind is kinds.RESOURCE_CLAIM else None
+    return _malformed(kind, metadata, field, text, rest)
 
 
-def _malformed(kind: Kind, metadata: ObjectMeta, field: str, text: str) -> Malformed:
+def _malformed(kind: Kind, metadata: ObjectMeta, field: str, text: str, rest: KubeObject | None = None) -> Malformed:
     identity = _identity(kind, metadata)
-    return Malformed(identity, field, f"{identity}: {field + ' ' if field else ''}{text}", metadata)
+    return Malformed(identity, field, f"{identity}: {field + ' ' if field else ''}{text}", metadata, rest)
 
 
 def _identity(kind: Kind, metadata: ObjectMeta) -> Identity:

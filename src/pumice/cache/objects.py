@@ -243,9 +243,10 @@ class Objects:
         if kind.name in volumes.KINDS:
             self._cluster.volumes.changed(kind.name, key, before, kept.get(key))
         if kind.name in devices.KINDS:
-            # What a claim has counts, whatever it asks for.
-            usable = None if gone or isinstance(found, decoding.Malformed) else found
-            self._cluster.devices.changed(kind.name, key, usable)
+            # What a claim has counts, whatever it asks for, and as far as that can be read.
+            read = found.rest if isinstance(found, decoding.Malformed) else found
+            unreadable = found.message if isinstance(found, decoding.Malformed) else ""
+            self._cluster.devices.changed(kind.name, key, None if gone else read, unreadable)
         self._touch_nodes(kind, key)
         self._cluster.kinship.consider(kind.name, metadata, kept.get(key))
         namespaces = self._cache.options.enable_namespace_as_queue

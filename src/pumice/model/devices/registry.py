@@ -67,6 +67,7 @@ class Devices:
         self.classes: dict[str, resource.DeviceClass] = {}
         self.rules: dict[str, resource.DeviceTaintRule] = {}
         self.claims: dict[str, resource.ResourceClaim] = {}
+        self.unreadable: dict[str, str] = {}  # claims of which only a part could be read, and why
         self.uses: dict[DeviceId, Use] = {}
         self.offered = 0  # grows when a slice, a class or a rule changes
         self.used = 0  # grows when a claim gets or loses devices, or changes
@@ -85,9 +86,15 @@ class Devices:
 
     # -- objects -----------------------------------------------------------------------------------------------
 
-    def changed(self, kind: str, key: str, found: meta.KubeObject | None) -> None:
-        """Take over an object of one of these kinds, or drop it; one of which nothing can be read counts as gone."""
+    def changed(self, kind: str, key: str, found: meta.KubeObject | None, unreadable: str = "") -> None:
+        """Take over an object of one of these kinds, or drop it; one of which nothing can be read counts as gone.
+
+        A claim that is `unreadable` is what is left of it: it has what it has, and no pod is placed by it.
+        """
         if kind == CLAIM:
+            self.unreadable.pop(key, None)
+            if unreadable and found is not None:
+                self.unreadable[key] = unreadable
             self._claim_changed(key, found if isinstance(found, resource.ResourceClaim) else None)
         else:
             self.offered += 1

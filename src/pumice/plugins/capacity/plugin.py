@@ -70,7 +70,8 @@ class Capacity(Plugin):
     be above their due too, and a queue may reclaim if one of that many ancestors is below its own.
 
     `deviceclass/<class>` in a `capability` is how many devices of a class the claims of the queue's pods may have (0 says nothing), `<dimension>.deviceclass/<class>` how much of a capacity of theirs; where a class is
-    listed, a dimension that claims ask for must be, too. A claim counts once for a queue, by what it has, or before that by what it asks for: the largest of several options, one device where all are asked for.
+    listed, a dimension that claims ask for must be, too. A claim counts once for a queue, by what it has, or before that by what it asks for: the largest of several options, one device where all are asked for. A group with `minResources` is let in
+    if the claims of its minimum fit beside those that are held and were let in, less what it could evict.
     """
 
     name = "capacity"
@@ -137,10 +138,12 @@ class Capacity(Plugin):
         devices = session.cluster.devices
         if not self.settings.device_quotas or not (devices.claims or devices.has_special):
             return
-        quotas = DeviceQuotas(session.cluster, self._with_above, dimensions=self.settings.consumable_quotas)
+        quotas = DeviceQuotas(session, self._with_above, dimensions=self.settings.consumable_quotas)
         if quotas.limits:
             session.allocatable.add(quotas.refuse, reads=Reads.QUEUE | Reads.TASK)
             session.follow(quotas.follow)
+            session.job_enqueueable.add(quotas.vote)
+            session.job_enqueued.add(quotas.let_in)
 
     def _with_above(self, name: str) -> Sequence[Queue]:
         """Return a queue and those above it."""

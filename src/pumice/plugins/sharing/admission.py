@@ -16,7 +16,7 @@ from pumice.framework import queue_room
 from pumice.framework.extensions import PERMIT, Vote, reject
 from pumice.framework.subject import Demand
 from pumice.model import resources
-from pumice.plugins.sharing.evictable import EvictableRoom
+from pumice.plugins.sharing import evictable
 from pumice.plugins.sharing.minima import Minima
 
 if TYPE_CHECKING:
@@ -32,10 +32,8 @@ if TYPE_CHECKING:
 
 def freed_by_eviction(session: Session, job: Job, queue_rows: Sequence[int] | None) -> Vector:
     """Return what a job could evict by the evicting actions' own rules: anywhere (None), or inside some queues beyond what is elastic there."""
-    evictable = session.scratch.get("evictable room")
-    if not isinstance(evictable, EvictableRoom):
-        evictable = session.scratch["evictable room"] = EvictableRoom(session)
-    return evictable.anywhere(job) if queue_rows is None else evictable.inside(job, queue_rows)
+    room = evictable.shared(session)
+    return room.anywhere(job) if queue_rows is None else room.inside(job, queue_rows)
 
 
 class Admitted:

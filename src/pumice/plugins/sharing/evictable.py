@@ -60,6 +60,16 @@ class EvictableRoom:
                 total = total + np.maximum(amounts - held, 0)
         return total
 
+    def may_take(self, job: Job, task: Task) -> bool:
+        """Tell whether a pod could be evicted for a job, as far as queues, priorities and its own word go."""
+        other = task.job
+        if other is None or other.group is None:
+            return False
+        if other.queue == job.queue:
+            return self._preempts and other.priority < job.priority and _may_go(task, Status.BOUND, Status.RUNNING)
+        queue = self._session.cluster.queues.get(other.queue)
+        return self._reclaims and queue is not None and queue.reclaimable and _may_go(task, Status.RUNNING)
+
     def _elastic(self, job_row: int) -> Vector:
         """Return what a job holds beyond its minimum; no pod must be counted twice."""
         cluster = self._session.cluster
@@ -130,6 +140,14 @@ class EvictableRoom:
             return None
         total: Vector = np.sum([task.shape.request.vector for task in tasks], axis=0)
         return total
+
+
+def shared(session: Session) -> EvictableRoom:
+    """Return what all votes of a cycle count on."""
+    found = session.scratch.get("evictable room")
+    if not isinstance(found, EvictableRoom):
+        found = session.scratch["evictable room"] = EvictableRoom(session)
+    return found
 
 
 def _may_go(task: Task, *statuses: Status) -> bool:

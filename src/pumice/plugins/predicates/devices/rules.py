@@ -198,6 +198,8 @@ class DeviceRules:
         claim = self._devices.claims.get(use.key)
         if claim is None:
             return "" if use.special is not None else f'resourceclaim "{name}" not found'
+        if use.key in self._devices.unreadable:
+            return self._devices.unreadable[use.key]
         if claim.metadata.deletion_timestamp:
             return f'resourceclaim "{name}" is being deleted'
         if use.owner and not any(each.controller and each.uid == use.owner for each in claim.metadata.owner_references):
