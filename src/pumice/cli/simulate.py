@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pumice.framework.registry import Registry
+    from pumice.simulate.loading import Loaded
+    from pumice.simulate.outcomes import Outcome
+    from pumice.simulate.results import Result
+    from pumice.simulate.running import Run
     from pumice.simulate.settings import PolicyFile, Settings
 
 _EXAMPLES = """\b
@@ -30,6 +34,9 @@ Examples:
 Exit status: 0 simulated, 1 an assertion is false, 2 a trace, a cluster, a configuration or an
 assertion cannot be used, 130 interrupted (the report is partial and says so).
 """
+
+
+_INTERRUPTED = 130
 
 
 class _RefusedError(click.ClickException):
@@ -106,18 +113,58 @@ def command(context: click.Context, /, **given: Any) -> None:
 
     A trace is a file in the Standard Workload Format (.swf), a list of openb pods (.csv), jobs of our own (.jsonl, .csv) or a recording; .gz is read too.
     """
-    from pumice.simulate import running  # noqa: PLC0415  imports numpy, which help does not need
+    from pumice.simulate import claims, engine, loading, running  # noqa: PLC0415  imports numpy, which help needs not
     from pumice.simulate.trace import TraceError  # noqa: PLC0415  as above
 
     known = plugins_dir.load(given["folder"])
     settings = _settings(given, known)
     try:
-        done = running.everything(settings, _registry(given["folder"]), processes=given["jobs"], quiet=given["quiet"])
-    except TraceError as error:
+        for claim in given["claims"]:
+            claims.check(claim, [policy.name for policy in settings.policies])
+        loaded = loading.load(settings)
+        for note in loaded.trace.notes:
+            click.echo(f"note: {note}", err=True)
+        registry = _registry(given["folder"])
+        done = running.everything(settings, loaded, registry, processes=given["jobs"], quiet=given["quiet"])
+        context.exit(_report(given, settings, loaded, done))
+    except (TraceError, claims.ClaimError, engine.CircularPolicyError) as error:
         raise _RefusedError(str(error)) from error
-    for run, result in done:
-        click.echo(f"{run} {result.policy} {result.seconds:.1f} s {result.cycles} cycles")
-    context.exit(0)
+
+
+def _report(given: dict[str, Any], settings: Settings, loaded: Loaded, done: list[tuple[Run, Result]]) -> int:
+    """Print the report, write the files that were asked for, and return the status to exit with."""
+    from pumice.simulate import claims, outcomes, report  # noqa: PLC0415  as above
+
+    found = outcomes.judge(settings, loaded, done)
+    if found.partial:
+        click.echo("INTERRUPTED: this report is partial; what had not happened by then is not in it.")
+    click.echo("\n".join(report.table(found.policies)))
+    for policy in found.policies:
+        broken = [f"{policy.name} broke down: {each}" for each in policy.case.result.failures]
+        click.echo("".join(f"{line}\n" for line in (*report.never(policy.case), *broken)), nl=False)
+    if len(found.policies) > 1:
+        names = [policy.name for policy in found.policies[:2]]
+        click.echo("\n" + "\n".join(report.told(found.differences(), names)))
+    _write(given, found)
+    verdicts = [claims.judge(claim, found.policies) for claim in given["claims"]]
+    for verdict in verdicts:
+        click.echo(f"assertion {verdict}", err=not verdict.holds)
+    if found.partial:
+        return _INTERRUPTED
+    return 0 if all(verdict.holds for verdict in verdicts) else 1
+
+
+def _write(given: dict[str, Any], found: Outcome) -> None:
+    try:
+        if given["json_file"] is not None:
+            given["json_file"].write_bytes(found.as_json())
+        if given["out"] is not None:
+            given["out"].mkdir(parents=True, exist_ok=True)
+            for name, content in found.files().items():
+                (given["out"] / name).write_bytes(content)
+            click.echo(f"\nplots: {given['out'] / 'index.html'}")
+    except OSError as error:
+        raise click.ClickException(f"{error.filename}: the report cannot be written: {error.strerror}") from error
 
 
 def _registry(folder: str) -> Callable[[], Registry]:

@@ -76,11 +76,12 @@ class Simulation:
         self._running = [0] * len(trace.jobs)
         self._left = [job.size for job in trace.jobs]
         self.results = [JobResult(job=index, submit=job.submit) for index, job in enumerate(trace.jobs)]
-        self._arrived = 0
+        self._arrived = self._changed = 0
         self._events = 0
         self._failures: dict[str, None] = {}
         self.scheduler = Scheduler(self.cache, configuration, lambda: self.time, known=known or registry.installed())
         self._policy = policy
+        self._votes = "enqueue" in configuration.action_names
 
     # -- the world ---------------------------------------------------------------------------------------------
 
@@ -93,8 +94,10 @@ class Simulation:
         self._events += 1
         self.cache.feed(kind, event, found)
 
-    def _perform(self) -> None:
+    def _perform(self) -> bool:
+        """Perform what was sent; tells whether any of it moves a pod."""
         sent, self._sent = self._sent, []
+        moved = False
         for effect in sent:
             match effect:
                 case effects.Bind():
@@ -112,7 +115,9 @@ class Simulation:
                     failure = effects.Failure(
                         "refused", f"{effects.verb(effect)}: volumes and devices are not simulated"
                     )
+            moved = moved or not isinstance(effect, effects.Patch)
             self.cache.settled(effects.Outcome(effect=effect, failure=failure))
+        return moved
 
     def _bind(self, effect: effects.Bind) -> effects.Failure | None:
         slot = self._slots.get(effect.uid)
@@ -180,6 +185,7 @@ class Simulation:
             while (moment := self._next()) is not None:
                 self.time = moment
                 self._end()
+                self._change()
                 self._arrive()
                 self._decide()
                 self._progress(self.time - START, self._arrived)
@@ -207,6 +213,8 @@ class Simulation:
         times = [self._due[0][0]] if self._due else []
         if self._arrived < len(jobs):
             times.append(START + jobs[self._arrived].submit)
+        if self._changed < len(self.trace.changes):
+            times.append(START + self.trace.changes[self._changed].at)
         if not times and not self._slots:
             return None
         wake = self.scheduler.wake
@@ -235,6 +243,22 @@ class Simulation:
                 self._replace(uid, slot)
             elif slot.started + slot.left == at:  # type: ignore[operator]  # one that runs for ever is due never
                 self._finish(uid, slot, at)
+
+    def _change(self) -> None:
+        """Let happen to the cluster what the trace says."""
+        changes = self.trace.changes
+        while self._changed < len(changes) and START + changes[self._changed].at <= self.time:
+            each = changes[self._changed]
+            self._changed += 1
+            if each.kind is kinds.NODE and each.event == "DELETED":
+                self._lose(each.object.metadata.name)
+            self.cache.feed(each.kind, each.event, each.object)
+
+    def _lose(self, node: str) -> None:
+        """Let the pods of a node that is gone be gone with it."""
+        for uid, slot in [(uid, slot) for uid, slot in self._slots.items() if slot.started >= 0 and slot.node == node]:
+            self._stop(slot, evicted=True)
+            self._replace(uid, slot)
 
     def _finish(self, uid: str, slot: Slot, at: int) -> None:
         job, result = self.trace.jobs[slot.job], self.results[slot.job]
@@ -267,21 +291,21 @@ class Simulation:
         del self._slots[uid]
         slot.times += 1
         job = self.trace.jobs[slot.job]
-        self._add(job.number, slot)
-
-    def _add(self, _number: int, slot: Slot) -> None:
-        job = self.trace.jobs[slot.job]
         slot.pod = self._population.pod(job, slot, self._population.shared_metadata(job, self.time))
         self._slots[slot.pod.metadata.uid] = slot
         self._feed(kinds.POD, "ADDED", slot.pod)
 
     def _arrive(self) -> None:
+        """Create what arrives; of jobs of one instant the first is a microsecond older than the next, since age decides among equals."""
         jobs, made = self.trace.jobs, self._population
+        before, rank = -1, 0
         while self._arrived < len(jobs) and START + jobs[self._arrived].submit <= self.time:
             index = self._arrived
             self._arrived += 1
             job = jobs[index]
-            created = START + job.submit
+            rank = rank + 1 if job.submit == before else 0
+            before = job.submit
+            created = START + job.submit + rank
             group = self._groups[job.key] = made.group(job, created)
             self._feed(kinds.POD_GROUP, "ADDED", group)
             shared = made.shared_metadata(job, created)
@@ -300,8 +324,9 @@ class Simulation:
             self.scheduler.cycle()
             for error in self.scheduler.failures:
                 self._failures.setdefault(f"{type(error).__name__}: {error}")
-            self._perform()
-            if not self.scheduler.progressed or self._period:
+            moved = self._perform()
+            # Without enqueue nobody counts groups by their phase, so that a change of phase alone gives nobody room.
+            if self._period or not (moved or (self._votes and self.scheduler.progressed)):
                 return
         moment = timestamp.format_timestamp(self.time)
         raise CircularPolicyError(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from pumice.api import documents
-from pumice.simulate import cluster_files, openb, preparing, reshaping, stay, swf, trace_files
+from pumice.simulate import cluster_files, job_files, openb, preparing, recorded, reshaping, stay, swf, trace_files
 from pumice.simulate.trace import TraceError
 
 if TYPE_CHECKING:
@@ -45,10 +45,12 @@ def read(settings: Settings) -> Trace:
     match settings.format or guessed(settings.trace):
         case "swf":
             return swf.read(settings.trace, settings.form)
+        case "jobs":
+            return job_files.read(settings.trace)
         case "openb":
             return openb.read(settings.trace)
-        case other:
-            raise TraceError(settings.trace, 0, "", f"the format {other} cannot be read yet")
+        case _:
+            return recorded.read(settings.trace)
 
 
 def guessed(file: str) -> Format:

@@ -77,7 +77,8 @@ class Population:
             annotations=annotations,
             labels=labels,
         )
-        spec = scheduling.PodGroupSpec(
+        spec = structs.replace(
+            scheduling.PodGroupSpec() if job.group is None else job.group,
             min_member=job.min_member,
             queue=job.queue,
             priority_class_name=job.priority,
@@ -114,17 +115,18 @@ class Population:
     def pod(self, job: TraceJob, slot: Slot, shared: meta.ObjectMeta) -> core.Pod:
         """Make a pod that waits."""
         name = f"{job.name}-{slot.index}"
+        members = job.members[slot.member]
         metadata = meta.ObjectMeta(
             name=name,
             namespace=shared.namespace,
             uid=f"{job.number:010d}-{slot.index:06d}-{slot.times}",
             resource_version=self.version(),
             creation_timestamp=shared.creation_timestamp,
-            annotations=shared.annotations,
-            labels=shared.labels,
+            annotations={**members.annotations, **shared.annotations} if members.annotations else shared.annotations,
+            labels={**members.labels, **shared.labels} if members.labels else shared.labels,
             owner_references=shared.owner_references,
         )
-        return core.Pod(metadata=metadata, spec=self._waiting(job, job.members[slot.member]), status=PENDING)
+        return core.Pod(metadata=metadata, spec=self._waiting(job, members), status=PENDING)
 
     def _waiting(self, job: TraceJob, members: Members) -> core.PodSpec:
         """Return the spec of a pod as an API server stores it, its priority filled in."""

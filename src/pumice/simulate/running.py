@@ -16,13 +16,14 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from pumice.framework import configuration
-from pumice.simulate import loading
+from pumice.simulate import isolating, judging, loading
 from pumice.simulate.engine import Simulation
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from pumice.framework.registry import Registry
+    from pumice.simulate.loading import Loaded
     from pumice.simulate.results import Result
     from pumice.simulate.settings import PolicyFile, Settings
 
@@ -31,10 +32,12 @@ _EVERY: Final = 5.0
 
 
 class Run(msgspec.Struct, frozen=True):
-    """One policy on one repetition of the trace."""
+    """One policy on one repetition of the trace, or on the jobs of one queue with its part of the cluster to itself."""
 
     policy: int
     repetition: int
+    queue: str = ""
+    share: float = 1.0
 
 
 class Progress:
@@ -66,18 +69,21 @@ class Progress:
             sys.stderr.flush()
 
 
-def runs(settings: Settings) -> list[Run]:
-    """List what is to be run, in the order of the report: the trace as it is for every policy, then what was shaken."""
-    return [
-        Run(policy, repetition)
-        for repetition in range(max(1, settings.shake))
-        for policy in range(len(settings.policies))
-    ]
+def runs(settings: Settings, loaded: Loaded) -> list[Run]:
+    """List what is to be run: the trace as it is for every policy, then what was shaken, then queues alone."""
+    policies = range(len(settings.policies))
+    found = [Run(policy, repetition) for repetition in range(max(1, settings.shake)) for policy in policies]
+    if settings.isolated:
+        shares = judging.shares(loaded)
+        found += [Run(policy, 0, queue, share) for policy in policies for queue, share in shares.items()]
+    return found
 
 
 def one(settings: Settings, run: Run, known: Registry, *, quiet: bool = True) -> Result:
     """Simulate one run."""
     loaded = loading.load(settings, run.repetition)
+    if run.queue:
+        loaded = isolating.alone(loaded, run.queue, run.share)
     policy = settings.policies[run.policy]
     progress = Progress(policy.name, len(loaded.trace.jobs), quiet=quiet)
     simulation = Simulation(
@@ -103,10 +109,15 @@ def configured(policy: PolicyFile, known: Registry) -> configuration.Configurati
 
 
 def everything(
-    settings: Settings, registry: Callable[[], Registry], *, processes: int = 1, quiet: bool = True
+    settings: Settings,
+    loaded: Loaded,
+    registry: Callable[[], Registry],
+    *,
+    processes: int = 1,
+    quiet: bool = True,
 ) -> list[tuple[Run, Result]]:
     """Simulate all runs. After an interruption the list ends with the run that was interrupted, or those that were."""
-    wanted = runs(settings)
+    wanted = runs(settings, loaded)
     if processes > 1 and len(wanted) > 1:
         return _spread(settings, wanted, registry, processes, quiet=quiet)
     known = registry()

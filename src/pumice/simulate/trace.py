@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from pumice.api import core, kinds, meta
+from pumice.api import core, kinds, meta, scheduling
+from pumice.cache.reflector import EventType  # noqa: TC001  msgspec reads the annotations at run time
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -32,6 +33,8 @@ class Members(msgspec.Struct, frozen=True, kw_only=True):
     count: int
     spec: core.PodSpec
     run_time: int | None
+    labels: dict[str, str] = {}
+    annotations: dict[str, str] = {}
 
 
 class TraceJob(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,6 +53,8 @@ class TraceJob(msgspec.Struct, frozen=True, kw_only=True):
     estimate: int | None = None
     checkpoint: int = 0
     failed: bool = False
+    group: scheduling.PodGroupSpec | None = None
+    """What else its group says, such as a topology."""
     line: int = 0
 
     @property
@@ -63,12 +68,22 @@ class TraceJob(msgspec.Struct, frozen=True, kw_only=True):
         return sum(each.count for each in self.members)
 
 
+class Change(msgspec.Struct, frozen=True, kw_only=True):
+    """Something that happens to an object of the cluster at a time of the trace: a node comes, changes or goes."""
+
+    at: int
+    kind: kinds.Kind
+    event: EventType
+    object: meta.KubeObject
+
+
 class Trace(msgspec.Struct, kw_only=True):
     """A whole trace: jobs by submit, in the order of the file where that is equal; what was left out, and what is to be said about it."""
 
     source: str
     jobs: list[TraceJob]
     cluster: list[Given] = []
+    changes: list[Change] = []
     skipped: int = 0
     notes: list[str] = []
 
