@@ -10,11 +10,14 @@ from hypothesis import strategies as st
 from builders import Desk, group, node, played, pod, priority_class
 from pumice.cache.effects import Bind
 from pumice.plugins.deviceshare.plugin import DeviceShare
+from pumice.plugins.fragmentation.plugin import Fragmentation
 
 MEMORY, NUMBER = "volcano.sh/gpu-memory", "volcano.sh/gpu-number"
 REGISTER, ILL = "volcano.sh/node-vgpu-register", "volcano.sh/gpu-unhealthy-ids"
 VIRTUAL = ("volcano.sh/vgpu-number", "volcano.sh/vgpu-memory", "volcano.sh/vgpu-cores")
 MODE = "mode of the cards, no argument"
+FRAGMENTS = "with the plugin that says which card, no argument"
+MILLI, COUNT = "pumice.dev/gpu-milli", "pumice.dev/gpu-count"
 CHOICES = [
     {"GPUSharingEnable": True},
     {"GPUNumberEnable": True},
@@ -23,6 +26,11 @@ CHOICES = [
     {"VGPUEnable": True, "SchedulePolicy": "spread", "ScheduleWeight": 30},
     {"VGPUEnable": True, "GPUExclusiveRules": [{"team": "a"}]},
     {"VGPUEnable": True, "SchedulePolicy": "binpack", "ScheduleWeight": 3, MODE: "mig"},
+    {"GPUSharingEnable": True, FRAGMENTS: "after"},
+    {"GPUNumberEnable": True, FRAGMENTS: "before"},
+    {"VGPUEnable": True, FRAGMENTS: "after"},
+    {"VGPUEnable": True, FRAGMENTS: "before", MODE: "mig"},
+    {FRAGMENTS: "alone"},
 ]
 GEOMETRIES = {
     "apiVersion": "pumice.dev/v1alpha1",
@@ -41,10 +49,14 @@ NUMA = "volcano.sh/numa-topology-policy"
 
 
 def text(arguments, actions="enqueue, allocate, preempt, backfill"):
-    told = "".join(f"      deviceshare.{key}: {json.dumps(value)}\n" for key, value in arguments.items() if key != MODE)
+    given = {key: value for key, value in arguments.items() if key not in (MODE, FRAGMENTS)}
+    told = "".join(f"      deviceshare.{key}: {json.dumps(value)}\n" for key, value in given.items())
+    cards = [f"  - name: deviceshare\n    arguments:\n{told}"] if given else []
+    rated = ["  - name: fragmentation\n    arguments: {fragmentation.weight: 5}\n"] if FRAGMENTS in arguments else []
+    order = cards + rated if arguments.get(FRAGMENTS) == "after" else rated + cards
     return (
         f'actions: "{actions}"\ntiers:\n- plugins: [{{name: priority}}, {{name: gang}}]\n'
-        f"- plugins:\n  - name: predicates\n  - name: nodeorder\n  - name: deviceshare\n    arguments:\n{told}"
+        f"- plugins:\n  - name: predicates\n  - name: nodeorder\n{''.join(order)}"
     )
 
 
@@ -59,6 +71,9 @@ def card_node(rng, index, arguments, ill=()):
         )
         made["metadata"]["annotations"] = {REGISTER: ":".join(listed)}
         made["status"]["allocatable"] |= dict.fromkeys(VIRTUAL, "9000")
+    elif arguments.get(FRAGMENTS) == "alone":
+        made["metadata"]["annotations"] = {"pumice.dev/gpu-unhealthy-ids": ",".join(map(str, ill))}
+        made["status"]["allocatable"] |= {MILLI: str(1000 * count)}
     else:
         made["metadata"]["annotations"] = {ILL: ",".join(map(str, ill))}
         made["status"]["allocatable"] |= {MEMORY: str(1000 * count), NUMBER: str(count)}
@@ -72,6 +87,8 @@ def asked(rng, arguments):
         return dict(zip(VIRTUAL, (rng.choice("112"), str(rng.choice([200, 300, 500])), cores), strict=True))
     if arguments.get("GPUNumberEnable"):
         return {NUMBER: rng.choice("112")}
+    if arguments.get(FRAGMENTS) == "alone":
+        return rng.choice([{MILLI: str(rng.choice([200, 300, 500, 900]))}, {MILLI: "1000", COUNT: rng.choice("12")}])
     return {MEMORY: str(rng.choice([200, 300, 500, 900]))}
 
 
@@ -183,12 +200,17 @@ class Life:
         self.under_way = []
 
 
+def life_is_by_milli(desk):
+    return MILLI in desk.cluster.vocabulary.columns
+
+
 def known_cards(desk):
     """What the plugin of a scheduler knows of each node at the start of a cycle: cards, what is held now, and what will be."""
     desk.session().rollback()  # read the geometries, and hold nothing
     cluster = desk.cluster
     plugins = (plugin for tier in desk.scheduler.engine.plugins for plugin in tier)
-    holdings = next(each for each in plugins if isinstance(each, DeviceShare)).holdings
+    wanted = Fragmentation if life_is_by_milli(desk) else DeviceShare
+    holdings = next(each for each in plugins if isinstance(each, wanted)).holdings
     holdings.update(cluster)
     return {record.name: holdings.known(record.row) for record in cluster.nodes.records}
 
@@ -211,9 +233,10 @@ def check_nothing_is_given_twice(life):
         notes = made["metadata"]["annotations"]
         where = made["spec"]["nodeName"]
         limits = made["spec"]["containers"][0]["resources"]["limits"]
-        for card in filter(None, notes.get("volcano.sh/gpu-index", "").split(",")):
-            memory, users = held.get((where, card), (0, 0))
-            held[where, card] = memory + int(limits.get(MEMORY, 0)), users + 1
+        for key in ("volcano.sh/gpu-index", "pumice.dev/gpu-index"):
+            for card in filter(None, notes.get(key, "").split(",")):
+                memory, users = held.get((where, card), (0, 0))
+                held[where, card] = memory + int(limits.get(MEMORY, limits.get(MILLI, 0))), users + 1
         for part in filter(None, notes.get("volcano.sh/vgpu-ids-new", "").split(":")):
             card, _, amount, _ = part.split(",")
             card, _, instance = card.partition("[")

@@ -101,6 +101,9 @@ USE_GPU_TYPE: Final = "nvidia.com/use-gputype"
 NO_USE_GPU_TYPE: Final = "nvidia.com/nouse-gputype"
 GPU_LOCK: Final = "gpu"  # nodes
 VGPU_LOCK: Final = "hamivgpu"  # nodes
+CARD_INDEX: Final = "pumice.dev/gpu-index"
+CARD_UNHEALTHY_IDS: Final = "pumice.dev/gpu-unhealthy-ids"  # nodes
+GPU_PRODUCT: Final = "nvidia.com/gpu.product"  # nodes, a label
 
 # Claims for devices.
 CLAIM_FINALIZER: Final = "resource.kubernetes.io/delete-protection"
@@ -161,6 +164,9 @@ VGPU_NUMBER: Final = "volcano.sh/vgpu-number"
 VGPU_MEMORY: Final = "volcano.sh/vgpu-memory"
 VGPU_CORES: Final = "volcano.sh/vgpu-cores"
 VGPU_MEMORY_PERCENTAGE: Final = "volcano.sh/vgpu-memory-percentage"
+AMD_GPU: Final = "amd.com/gpu"
+CARD_MILLI: Final = "pumice.dev/gpu-milli"
+CARD_COUNT: Final = "pumice.dev/gpu-count"
 
 # Phases of pods, pod groups and states of queues.
 PHASE_PENDING: Final = "Pending"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from pumice.model import job_priority, marks, native_groups, resources, statuses, tally
 from pumice.model.accounting import Accounting
+from pumice.model.arrivals import Arrivals
 from pumice.model.change_log import ChangeLog
 from pumice.model.devices.registry import Devices
 from pumice.model.hypertree import HyperNodes
@@ -59,6 +60,7 @@ class Cluster:
         # How often each disruption budget was used here, by the version of the object that it was used in.
         self.disruptions: dict[str, tuple[str, int]] = {}
         self.with_bind = WithBind()
+        self.arrivals = Arrivals()
         self.last_done: dict[str, int] = {}  # when plugins last did what they do every so often, by name
         self.changed = 0
         self.returned = 0  # how often a job without pending tasks came to have some
@@ -93,6 +95,8 @@ class Cluster:
             task.node = record
             self._put(task, record)
         self.kinship.enter(task)
+        if self.arrivals.followed:
+            self.arrivals.note(task)
         self.accounting.count(task, 1)
 
     def remove_task(self, task: Task) -> None:

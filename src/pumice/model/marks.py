@@ -33,7 +33,13 @@ CARDS: Final = frozenset(
         names.BIND_TIME,
     }
 )
-_OF_NODES: Final = (names.NODE_VGPU_REGISTER, names.GPU_UNHEALTHY_IDS, names.GPU_LOCK, names.VGPU_LOCK)
+_OF_NODES: Final = (
+    names.NODE_VGPU_REGISTER,
+    names.GPU_UNHEALTHY_IDS,
+    names.CARD_UNHEALTHY_IDS,
+    names.GPU_LOCK,
+    names.VGPU_LOCK,
+)
 _SHARED: Final = (names.VGPU_NUMBER, names.VGPU_MEMORY, names.VGPU_CORES, names.VGPU_MEMORY_PERCENTAGE)
 
 _TRUE = frozenset({"1", "t", "T", "true", "TRUE", "True"})

@@ -281,6 +281,10 @@ class Job:
         }
         self.min_task_total = sum(self.min_task_member.values())
         listed = spec.min_resources
+        if (
+            listed is not None and names.CARD_COUNT in listed
+        ):  # no node offers it: it only says how many cards one pod has
+            listed = {name: text for name, text in listed.items() if name != names.CARD_COUNT}
         self.min_resources = None if listed is None else resources.parse_shared(listed, "spec.minResources")
         self.policies = subgroups.parse(spec.sub_group_policy)
         if isinstance(spec, native_groups.NativeSpec):

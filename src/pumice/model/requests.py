@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
+from pumice.api import names
 from pumice.model import resources
 
 if TYPE_CHECKING:
@@ -12,6 +13,17 @@ if TYPE_CHECKING:
 
 DEFAULT_CPU = 100
 DEFAULT_MEMORY = 200 * 2**20
+WHOLE_CARD = 1000
+"""Thousandths of a card that `pumice.dev/gpu-milli` counts."""
+_OTHER_CARDS = (
+    names.NVIDIA_GPU,
+    names.AMD_GPU,
+    names.GPU_MEMORY,
+    names.GPU_NUMBER,
+    names.VGPU_NUMBER,
+    names.VGPU_MEMORY,
+    names.VGPU_CORES,
+)
 
 _Container = Callable[["core.Container", str], resources.Amounts]
 
@@ -37,8 +49,33 @@ def of_pod(pod: core.Pod) -> resources.Amounts:
     amounts = resources.add(_aggregate(pod, asked), {"pods": 1})
     amounts |= _of_whole_pod(pod, infeasible=infeasible)
     amounts = resources.add(amounts, resources.parse(pod.spec.overhead, "spec.overhead"))
+    if names.CARD_MILLI in amounts or names.CARD_COUNT in amounts:
+        amounts = _of_cards(amounts)
     _check_total(amounts)
     return amounts
+
+
+def _of_cards(amounts: resources.Amounts) -> resources.Amounts:
+    """Count the thousandths of all cards that a pod asks for: what it says of each card, times the number of cards."""
+    milli, count = amounts.get(names.CARD_MILLI, 0), amounts.get(names.CARD_COUNT, WHOLE_CARD)
+    left = {name: units for name, units in amounts.items() if name not in (names.CARD_MILLI, names.CARD_COUNT)}
+    if not milli and not amounts.get(names.CARD_COUNT):
+        return left
+    whole = resources.factor(names.CARD_MILLI)
+    shown, cards = resources.shown(names.CARD_MILLI, milli), resources.shown(names.CARD_COUNT, count)
+    if not milli:
+        why = f"ask for {cards} of {names.CARD_COUNT} and no {names.CARD_MILLI}; say how much of each card, {WHOLE_CARD} for whole ones"
+    elif milli % whole or milli > WHOLE_CARD * whole:
+        why = f"ask for {shown} of {names.CARD_MILLI}; it is a whole number of thousandths of one card, from 1 to {WHOLE_CARD}, and {names.CARD_COUNT} says how many cards"
+    elif count % whole or not count:
+        why = f"ask for {cards} of {names.CARD_COUNT}; it is a whole number of cards, 1 or more"
+    elif count > whole and milli < WHOLE_CARD * whole:
+        why = f"ask for {shown} of {names.CARD_MILLI} of each of {cards} cards; more than one card is given out whole, with {WHOLE_CARD} of each"
+    elif others := [name for name in _OTHER_CARDS if amounts.get(name)]:
+        why = f"ask for cards in two ways, by {names.CARD_MILLI} and {others[0]}; keep only one of them"
+    else:
+        return left | {names.CARD_MILLI: milli * (count // whole)}
+    raise resources.BadValueError("spec.containers", why)
 
 
 def _of_whole_pod(pod: core.Pod, *, infeasible: bool) -> resources.Amounts:

@@ -38,6 +38,7 @@ OBJECTS: Final[Names] = {
     "pumice.framework.record": ("CycleRecord", "Verdict"),
     "pumice.framework.reservations": ("Hold", "Reservations"),
     "pumice.model.accounting": ("Accounting",),
+    "pumice.model.arrivals": ("Arrivals",),
     "pumice.model.attributes": ("Attributes",),
     "pumice.model.bonds": ("Bonds", "Spread", "Term"),
     "pumice.model.carriers": ("Carriers", "Meaning", "Register"),

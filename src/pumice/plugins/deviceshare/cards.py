@@ -61,6 +61,8 @@ State = tuple[Held, ...]
 SHORT, ILL, UNCUT = range(3)
 """Why a pod gets no cards: there is not enough of them, there would be if all were well, or nobody knows how to cut them."""
 Change = Callable[[State, tuple[Share, ...]], State]
+Rate = Callable[[State], int]
+"""How good it is that cards are left like this; whoever has a choice of cards takes the best."""
 NOTHING = Held()
 
 
@@ -79,6 +81,16 @@ def taken(state: State, shares: tuple[Share, ...]) -> State:
     for share in shares:
         after[share.position] = after[share.position].with_share(share)
     return tuple(after)
+
+
+def best_first(state: State, shares: list[Share], rate: Rate | None) -> list[Share]:
+    """Order shares, of which each would do, by how good what is left is with each alone; those that are equally good stay in their order."""
+    return shares if rate is None else sorted(shares, key=lambda share: -rate(taken(state, (share,))))
+
+
+def milli(part: int, whole: int) -> int:
+    """Return a part in thousandths of a whole, rounded up."""
+    return -(-1000 * part // max(1, whole))
 
 
 def given_back(state: State, shares: tuple[Share, ...]) -> State:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from pumice.api import names, quantity
-from pumice.plugins.deviceshare.cards import Card, Choice, Share, State, ill
+from pumice.plugins.deviceshare.cards import Card, Choice, Rate, Share, State, best_first, ill
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -38,11 +38,15 @@ def asked_of(task: Task, resource: str) -> int:
     return task.shape.request.amounts.get(resource, 0) // 1000
 
 
-def by_memory(cards: tuple[Card, ...], state: State, need: int) -> Choice:
-    """Put a pod on the first card that has enough memory left."""
-    for position, card in enumerate(cards):
-        if card.well and card.memory - state[position].memory >= need:
-            return Choice((Share(position, need),))
+def by_memory(cards: tuple[Card, ...], state: State, need: int, rate: Rate | None = None) -> Choice:
+    """Put a pod on the best card that has enough memory left, the first where nobody rates them."""
+    fitting = [
+        Share(position, need)
+        for position, card in enumerate(cards)
+        if card.well and card.memory - state[position].memory >= need
+    ]
+    if fitting:
+        return Choice((best_first(state, fitting, rate)[0],))
     most = max((card.memory - held.memory for card, held in zip(cards, state, strict=True) if card.well), default=0)
     return Choice(refusal=f"no card has {need} of {names.GPU_MEMORY} left, at most {max(0, most)}{ill(cards)}")
 

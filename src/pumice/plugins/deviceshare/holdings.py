@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Final, Protocol
 
 import msgspec
 import numpy as np
 
-from pumice.model import marks, statuses
+from pumice.model import statuses
 from pumice.plugins.deviceshare import cards, situations
 from pumice.plugins.deviceshare.situations import Situations
 
@@ -15,17 +16,20 @@ if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping
 
     from pumice.api import core
+    from pumice.framework.runs import Run
     from pumice.model.cluster import Cluster
     from pumice.model.nodes import NodeRecord, Nodes, Rows
     from pumice.model.task import Task
-    from pumice.plugins.deviceshare.cards import Card, Choice, Share, State
+    from pumice.plugins.deviceshare.cards import Card, Choice, Held, Rate, Share, State
     from pumice.plugins.deviceshare.situations import Answers
 
 _MOST_SITUATIONS: Final = 1 << 16
 
 
 class Kind(Protocol):
-    """One kind of cards: how nodes tell of them, what pods ask for and hold, and who gets which."""
+    """One kind of cards: how nodes tell of them, what pods ask for and hold, and who gets which; `annotations` are all that travel with binds."""
+
+    annotations: frozenset[str]
 
     def offer(self, node: core.Node) -> tuple[tuple[Card, ...], Hashable]:
         """Return the cards of a node, and what else matters about them; raises a ValueError if they cannot be read."""
@@ -33,8 +37,13 @@ class Kind(Protocol):
     def request(self, task: Task) -> Hashable:
         """Return what a pod asks for, None if nothing."""
 
-    def choose(self, of: tuple[Card, ...], about: Hashable, state: State, request: Hashable) -> Choice:
-        """Choose cards of a node."""
+    def choose(
+        self, of: tuple[Card, ...], about: Hashable, state: State, request: Hashable, rate: Rate | None = None
+    ) -> Choice:
+        """Choose cards of a node, maybe by how what is left of them is rated; whether there are any must not depend on that."""
+
+    def left(self, card: Card, held: Held) -> int:
+        """Return how much of a card is left, in thousandths."""
 
     def held(self, cluster: Cluster, task: Task, of: tuple[Card, ...]) -> tuple[Share, ...]:
         """Return what a pod holds of a node's cards."""
@@ -46,6 +55,19 @@ class Kind(Protocol):
         self, record: NodeRecord, of: tuple[Card, ...], task: Task, choice: Choice, now: int
     ) -> Mapping[str, str]:
         """Return the annotations that travel with a bind."""
+
+
+class Preference(Protocol):
+    """Who has a say in which cards pods get, where there is a choice; it knows the node by its row."""
+
+    def know(self, shared: Holdings) -> None:
+        """Get to know cards that are given out in this cycle."""
+
+    def choose(self, holdings: Holdings, task: Task, row: int, at: int, following: int) -> Choice:
+        """Choose cards in a situation for a pod that counts as being on the node already, with so many of its equals `following`."""
+
+    def ahead(self, holdings: Holdings, task: Task, nodes: Nodes, at: Rows) -> Rows:
+        """Return the situations of nodes with as many more such pods as the view runs ahead by."""
 
 
 class Taken(msgspec.Struct, frozen=True):
@@ -74,6 +96,8 @@ class Holdings:
         self._offers: dict[str, tuple[core.Node, tuple[Card, ...], Hashable]] = {}
         self._placed: dict[str, Taken] = {}
         self._evicted: dict[str, Taken] = {}
+        self.preference: Preference | None = None
+        self.edition = 0  # grows when situations get other numbers
 
     def update(self, cluster: Cluster) -> bool:
         """Bring everything up to date at the start of a cycle; tells whether any node has cards."""
@@ -81,6 +105,7 @@ class Holdings:
         self._placed, self._evicted, self._waiting = {}, {}, {}
         if len(self._known) > _MOST_SITUATIONS + 4 * table.count:
             self._known, self._structure = Situations(self.kind.choose), -1
+            self.edition += 1
         changed = table.rows_since(self._position) if self._structure == table.structure else None
         if changed is None:
             self._now, self._later, self._both = (np.zeros(table.count, dtype=np.int64) for _ in range(3))
@@ -133,10 +158,41 @@ class Holdings:
         """Return what pods with a request get."""
         return self._known.answers(request)
 
-    def situations(self, nodes: Nodes, answers: Answers) -> Rows:
-        """Return the situations of nodes in a view, which may run ahead by some of the pods that are asked about."""
-        column = self._later if nodes.released else self._both
-        return answers.ahead(column[nodes.index], nodes.steps)
+    def situations(self, nodes: Nodes, task: Task) -> Rows:
+        """Return the situations of nodes in a view, which may run ahead by some pods like the one that is asked about."""
+        at = (self._later if nodes.released else self._both)[nodes.index]
+        if nodes.steps is None:
+            return at
+        if self.preference is not None:
+            return self.preference.ahead(self, task, nodes, at)
+        return self.answers(self.kind.request(task)).ahead(at, nodes.steps)
+
+    def at(self, rows: Rows | int) -> Rows:
+        """Return the situations of rows as whoever is bound now finds them."""
+        found: Rows = self._both[rows]
+        return found
+
+    def after(self, at: int, choice: Choice) -> int:
+        """Return the situation once cards are taken."""
+        return self._known.changed(at, choice.shares, cards.taken)
+
+    def chosen(self, at: int, request: Hashable, rate: Rate) -> Choice:
+        """Choose cards in a situation by how what is left is rated."""
+        of, about, state = self._known.known[at]
+        return self.kind.choose(of, about, state, request, rate)
+
+    def left(self, of: tuple[Card, ...], state: State) -> tuple[int, ...]:
+        """Return how much of each card is left, in thousandths."""
+        return tuple(self.kind.left(card, held) for card, held in zip(of, state, strict=True))
+
+    def cards_at(self, at: int) -> tuple[tuple[Card, ...], State]:
+        """Return the cards of a situation, and what is held of them."""
+        of, _, state = self._known.known[at]
+        return of, state
+
+    def left_at(self, at: int) -> tuple[int, ...]:
+        """Return the same in a situation."""
+        return self.left(*self.cards_at(at))
 
     def refusal(self, row: int, request: Hashable) -> str:
         """Say why a node has no cards for a pod now; empty if it has, or none at all."""
@@ -147,7 +203,21 @@ class Holdings:
         of, _, now = self._known.known[int(self._now[row])]
         return of, now, self._known.known[int(self._later[row])][2]
 
-    def place(self, cluster: Cluster, task: Task, record: NodeRecord, now: int) -> None:
+    def follow(self, cluster: Cluster, run: Run, sign: int, now: int) -> None:
+        """Give cards to pods that are placed, and take back those of pods that are not any more."""
+        if self.kind.request(run.tasks[0]) is None:
+            return
+        if sign < 0:
+            for task in run.tasks:
+                self._take_back(cluster, task)
+            return
+        following = Counter(target.row for target in run.targets if target is not None)
+        for task, target in zip(run.tasks, run.targets, strict=True):
+            if target is not None:
+                following[target.row] -= 1
+                self._place(cluster, task, target, now, following[target.row])
+
+    def _place(self, cluster: Cluster, task: Task, record: NodeRecord, now: int, following: int) -> None:
         """Give a pod that is placed its cards, and write down which; one that waits for room gets them of what will be there."""
         if task.uid in self._evicted:
             back = self._evicted.pop(task.uid)
@@ -161,22 +231,25 @@ class Holdings:
         at = int((self._later if waits else self._both)[row])
         if at == situations.NO_CARDS or answers.one(at) == situations.REFUSED:
             return
-        choice = answers.choices[at]
+        choice, after = answers.choices[at], answers.one(at)
+        if self.preference is not None:
+            choice = self.preference.choose(self, task, row, at, following)
+            after = self.after(at, choice)
         known = self._placed[task.uid] = Taken(row, choice.shares, now=not waits)
         self._waiting[row] = self._waiting.get(row, 0) + waits
-        self._change(known, cards.taken, at, answers.one(at))
+        self._change(known, cards.taken, at, after)
         if not waits:
             of = self._known.known[at][0]
             cluster.with_bind.stamp(task.uid, self.kind.stamps(record, of, task, choice, now))
 
-    def take_back(self, cluster: Cluster, task: Task) -> None:
+    def _take_back(self, cluster: Cluster, task: Task) -> None:
         """Give back what a pod was given in this cycle; what an evicted one holds will be free."""
         known = self._placed.pop(task.uid, None)
         if known is not None:
             self._waiting[known.row] -= not known.now
             self._change(known, cards.given_back)
             if known.now:
-                cluster.with_bind.unstamp(task.uid, marks.CARDS)
+                cluster.with_bind.unstamp(task.uid, self.kind.annotations)
         elif task.node is not None and task.node.row < len(self._now):
             row = task.node.row
             shares = self.kind.held(cluster, task, self._known.known[int(self._now[row])][0])

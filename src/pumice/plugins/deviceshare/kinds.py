@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, cast
 import msgspec
 
 from pumice.api import names
-from pumice.plugins.deviceshare import geometries, gpus, vgpus
+from pumice.model import marks
+from pumice.plugins.deviceshare import cards, geometries, gpus, vgpus
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping, Sequence
@@ -16,13 +17,15 @@ if TYPE_CHECKING:
     from pumice.model.cluster import Cluster
     from pumice.model.nodes import NodeRecord
     from pumice.model.task import Task
-    from pumice.plugins.deviceshare.cards import Card, Choice, Share, State
+    from pumice.plugins.deviceshare.cards import Card, Choice, Held, Rate, Share, State
 
 SPREAD = "spread"
 
 
 class Gpus:
     """GPUs by memory, or by number."""
+
+    annotations = marks.CARDS
 
     def __init__(self, *, whole: bool) -> None:
         self._whole = whole
@@ -36,11 +39,19 @@ class Gpus:
         """Return how much memory, or how many cards, a pod asks for."""
         return gpus.asked_of(task, self._resource) or None
 
-    def choose(self, of: tuple[Card, ...], about: Hashable, state: State, request: Hashable) -> Choice:
-        """Choose the first that will do."""
+    def choose(
+        self, of: tuple[Card, ...], about: Hashable, state: State, request: Hashable, rate: Rate | None = None
+    ) -> Choice:
+        """Choose the best that will do, the first where nobody rates them."""
         del about
         need = cast("int", request)
-        return gpus.by_number(of, state, need) if self._whole else gpus.by_memory(of, state, need)
+        return gpus.by_number(of, state, need) if self._whole else gpus.by_memory(of, state, need, rate)
+
+    def left(self, card: Card, held: Held) -> int:
+        """Return how much of a card is left, in thousandths."""
+        if not card.well or (self._whole and held.users):
+            return 0
+        return cards.milli(max(0, card.memory - held.memory), card.memory)
 
     def held(self, cluster: Cluster, task: Task, of: tuple[Card, ...]) -> tuple[Share, ...]:
         """Return the cards whose index a pod carries."""
@@ -63,6 +74,8 @@ class Gpus:
 
 class VirtualGpus:
     """Virtual GPUs; rules are maps of labels, of which pods that have all of one keep off each other's cards."""
+
+    annotations = marks.CARDS
 
     def __init__(self, policy: str, rules: Sequence[Mapping[str, str]]) -> None:
         self._policy = policy
@@ -101,10 +114,20 @@ class VirtualGpus:
         spreads = task.job_key and notes.get(names.VGPU_POD_GROUP_POLICY) == SPREAD
         return (*rules, f"group {task.job_key}") if spreads else rules
 
-    def choose(self, of: tuple[Card, ...], about: Hashable, state: State, request: Hashable) -> Choice:
-        """Choose cards by the policy."""
+    def choose(
+        self, of: tuple[Card, ...], about: Hashable, state: State, request: Hashable, rate: Rate | None = None
+    ) -> Choice:
+        """Choose cards by how they are rated, or by the policy where nobody rates them, or what is best for one container leaves none for another."""
         register = vgpus.Register(of, *cast("tuple[str, int]", about))
-        return vgpus.choose(register, state, cast("Any", request), self._policy)
+        choice = vgpus.choose(register, state, cast("Any", request), self._policy, rate)
+        return choice if choice.shares or rate is None else self.choose(of, about, state, request)
+
+    def left(self, card: Card, held: Held) -> int:
+        """Return how much of a card is left, in thousandths: of its memory or its cores, whichever is less."""
+        if not card.well or held.users >= card.slots:
+            return 0
+        memory = cards.milli(max(0, card.memory - held.memory), card.memory)
+        return min(memory, cards.milli(max(0, vgpus.ALL_CORES - held.cores), vgpus.ALL_CORES))
 
     def held(self, cluster: Cluster, task: Task, of: tuple[Card, ...]) -> tuple[Share, ...]:
         """Return what a pod holds by its annotation."""

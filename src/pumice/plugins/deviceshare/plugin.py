@@ -11,7 +11,7 @@ from pumice.framework.configuration import Configured, Settings, settings
 from pumice.framework.plugin import Plugin
 from pumice.framework.points import NODE_TASKS, Reads
 from pumice.framework.reasons import Code
-from pumice.plugins.deviceshare import geometries
+from pumice.plugins.deviceshare import card_choice, geometries
 from pumice.plugins.deviceshare.holdings import Holdings
 from pumice.plugins.deviceshare.kinds import Gpus, VirtualGpus
 from pumice.plugins.deviceshare.locks import Locks
@@ -125,6 +125,7 @@ class DeviceShare(Plugin):
             self._read_geometries(session, holdings, holdings.kind)
         if holdings is None or not holdings.update(session.cluster):
             return
+        card_choice.share(session, holdings)
         for node, problem in (*holdings.problems.items(), *holdings.gone.items()):
             session.record.say(self.name, f"Node {node}: {problem}")
         reads = NODE_TASKS | Reads.TASK if self.settings.rules else NODE_TASKS  # rules go by labels
@@ -165,7 +166,7 @@ class DeviceShare(Plugin):
         if request is None or holdings is None:
             return None
         answers = holdings.answers(request)
-        at = holdings.situations(nodes, answers)
+        at = holdings.situations(nodes, subject.task)
         return np.where(answers.look(at) == REFUSED, self._reasons[answers.causes[at]], 0).astype(np.int16)
 
     def detail(self, subject: Subject, node: NodeRecord) -> str:
@@ -181,17 +182,11 @@ class DeviceShare(Plugin):
         request, holdings = self.request(subject), self.holdings
         if request is None or holdings is None:
             return None
-        answers = holdings.answers(request)
-        rated: Floats = np.rint(answers.rates(holdings.situations(nodes, answers))) * self.settings.weight
+        at = holdings.situations(nodes, subject.task)
+        rated: Floats = np.rint(holdings.answers(request).rates(at)) * self.settings.weight
         return rated
 
     def follow(self, run: Run, sign: int) -> None:
         """Give cards to pods that are placed, and take back those of pods that are not any more."""
-        holdings, cluster = self.holdings, self._session.cluster
-        if holdings is None or holdings.kind.request(run.tasks[0]) is None:
-            return
-        for task, target in zip(run.tasks, run.targets, strict=True):
-            if sign < 0:
-                holdings.take_back(cluster, task)
-            elif target is not None:
-                holdings.place(cluster, task, target, self._session.started)
+        if self.holdings is not None:
+            self.holdings.follow(self._session.cluster, run, sign, self._session.started)

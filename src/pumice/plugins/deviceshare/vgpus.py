@@ -8,7 +8,7 @@ import msgspec
 
 from pumice.api import names, quantity
 from pumice.plugins.deviceshare import cards, geometries
-from pumice.plugins.deviceshare.cards import Card, Choice, Held, Share, State
+from pumice.plugins.deviceshare.cards import Card, Choice, Held, Rate, Share, State
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -19,7 +19,7 @@ MIG: Final = "mig"
 HAMI: Final = "hami-core"
 _FIELDS: Final = 6
 _MOST_CARDS: Final = 64
-_ALL_CORES: Final = 100
+ALL_CORES: Final = 100
 _KIND: Final = "NVIDIA"
 RULE: Final = "rule "
 """How the names of rules begin that keep pods off each other's cards."""
@@ -121,7 +121,7 @@ def _asked(resources: core.ResourceRequirements) -> Asked:
     return Asked(number, memory, 0 if memory else percentage or 100, units(names.VGPU_CORES))
 
 
-def choose(register: Register, state: State, request: Request, policy: str) -> Choice:
+def choose(register: Register, state: State, request: Request, policy: str, rate: Rate | None = None) -> Choice:
     """Choose cards for one container after the other; the same card may serve several of them."""
     if request.mode and request.mode != register.mode:
         return Choice(refusal=f"its cards are shared by {register.mode}, and the pod asks for {request.mode}")
@@ -130,7 +130,7 @@ def choose(register: Register, state: State, request: Request, policy: str) -> C
     for index, asked in enumerate(request.containers):
         found = [
             msgspec.structs.replace(share, container=index)
-            for share in _for_container(register, state, request, asked, policy)
+            for share in _for_container(register, state, request, asked, policy if rate is None else rate)
         ]
         if len(found) < asked.number:
             return _shortage(register, asked, len(found))
@@ -152,13 +152,15 @@ def _shortage(register: Register, asked: Asked, found: int) -> Choice:
     return Choice(refusal=left + cards.ill(of))
 
 
-def _for_container(register: Register, state: State, request: Request, asked: Asked, policy: str) -> list[Share]:
+def _for_container(register: Register, state: State, request: Request, asked: Asked, by: str | Rate) -> list[Share]:
+    """Choose cards for one container by a policy, of which the first will do, or by how they are rated."""
+    rate = None if isinstance(by, str) else by
     found: list[Share] = []
     cut = register.mode == MIG
     # Rules are about cards that are not cut: instances keep pods apart.
     named = tuple(name for name in request.named if not name.startswith(RULE)) if cut else request.named
-    for position in _order(state, policy):
-        if len(found) == asked.number:
+    for position in _order(state, by) if isinstance(by, str) else range(len(state)):
+        if len(found) == asked.number and rate is None:
             break
         card, held = register.cards[position], state[position]
         need, instance = asked.memory or card.memory * asked.percentage // 100, ""
@@ -170,7 +172,7 @@ def _for_container(register: Register, state: State, request: Request, asked: As
         apart = not any(name in held.names for name in named)
         if apart and _takes(card, held, request, asked.cores, 0 if cut else need):
             found.append(Share(position, need, asked.cores, named, instance=instance))
-    return found
+    return cards.best_first(state, found, rate)[: asked.number]
 
 
 def _order(state: State, policy: str) -> list[int]:
@@ -193,10 +195,10 @@ def _takes(card: Card, held: Held, request: Request, cores: int, need: int) -> b
             return False
     elif any(word in kind for word in request.avoid_types):
         return False
-    alone = cores == _ALL_CORES and held.users > 0
-    full = cores == 0 and held.cores >= _ALL_CORES
+    alone = cores == ALL_CORES and held.users > 0
+    full = cores == 0 and held.cores >= ALL_CORES
     fits = (
-        (not need or held.memory + need <= card.memory) and held.cores + cores <= _ALL_CORES and held.users < card.slots
+        (not need or held.memory + need <= card.memory) and held.cores + cores <= ALL_CORES and held.users < card.slots
     )
     return fits and not alone and not full
 
