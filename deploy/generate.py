@@ -47,6 +47,7 @@ def files() -> dict[str, str]:
     pages["chart/files/single-cluster-rules.yaml"] = _rules(component.scheduler(single))
     pages["chart/files/lease-rules.yaml"] = text.dump(permissions.lease_rules("NAME"))
     pages["chart/files/configuration-rules.yaml"] = text.dump(permissions.configuration_rules("NAME"))
+    pages["chart/files/geometries-rules.yaml"] = text.dump(permissions.geometries_rules())
     pages["chart/files/user-rules.yaml"] = text.dump(user_roles.rules())
     pages["monitoring/alerts.yaml"] = text.dump(monitoring.alert_rules())
     marked = {path: NOTICE + page for path, page in pages.items()}

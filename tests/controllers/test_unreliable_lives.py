@@ -58,6 +58,21 @@ def test_a_replica_set_never_has_more_pods_than_were_ever_wanted_and_ends_with_a
     assert "conditions" not in status
 
 
+def test_a_replication_controller_has_as_many_pods_as_it_says_by_its_map_of_labels():
+    kind = kinds.REPLICATION_CONTROLLER
+    world = UnreliableWorld(lambda: [replica_sets.ReplicaSets(kind)])
+    stated = workload("v1", kind.name, replicas=3)
+    stated["spec"]["selector"] = stated["spec"]["selector"]["matchLabels"]
+    world.create(stated)
+    world.settle()
+    assert {owners(pod)[0] for pod in world.active()} == {world.get(kind, "w")["metadata"]["uid"]}
+    assert world.get(kind, "w")["status"]["readyReplicas"] == len(world.active()) == 3
+    world.patch(kind, "w", {"spec": {"replicas": 1}})
+    world.settle()
+    assert len(world.active()) == 1
+    assert not world.complaints
+
+
 @LIVELY
 @given(
     lives("delete_pod", "delete_pod", "vanish", "restarted"),

@@ -305,7 +305,8 @@ def test_without_a_lease_the_old_scheduler_ends_before_the_new_one_starts(helm):
     manifests = helm.template(values={"custom": {"leader_elect_enable": False}})
     assert one(manifests, "Deployment")["spec"]["strategy"] == {"type": "Recreate"}
     assert one(manifests, "Deployment", "controller")["spec"]["strategy"] == {"type": "Recreate"}
-    assert not [each for each in manifests if each["kind"] == "Role" and not of(each, "admission")]
+    roles = [each for each in manifests if each["kind"] == "Role" and not of(each, "admission")]
+    assert [each["metadata"]["namespace"] for each in roles] == ["kube-system"]
     assert not [each for each in manifests if each["metadata"]["name"].endswith("-lease")]
 
 

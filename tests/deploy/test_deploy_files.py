@@ -183,7 +183,8 @@ def test_two_installations_share_no_name_no_lease_and_no_selector():
     identities = [{(each["kind"], each["metadata"]["name"]) for each in each_of} for each_of in (first, second)]
     assert not identities[0] & identities[1]
     for manifests, name in ((first, "one"), (second, "two")):
-        (deployment,), (service,), (role,) = (named(manifests, kind) for kind in ("Deployment", "Service", "Role"))
+        (deployment,), (service,) = (named(manifests, kind) for kind in ("Deployment", "Service"))
+        (role,) = (each for each in named(manifests, "Role") if each["metadata"]["namespace"] == "shared")
         selector = {"app": f"{name}-scheduler"}
         assert deployment["spec"]["selector"] == {"matchLabels": selector}
         assert service["spec"]["selector"] == selector
@@ -191,6 +192,15 @@ def test_two_installations_share_no_name_no_lease_and_no_selector():
         assert role["rules"][0]["resourceNames"] == [name]
         args = deployment["spec"]["template"]["spec"]["containers"][0]["args"]
         assert {f"--leader-elect-resource-name={name}", f"--scheduler-name={name}"} <= set(args)
+
+
+def test_the_configmap_of_cards_may_be_read_under_its_usual_name_and_nothing_beside_it():
+    manifests = printed("--without-crds", "--part=scheduler")
+    roles = [each for each in manifests if each["metadata"].get("namespace") == "kube-system"]
+    role, binding = roles
+    rule = {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get"]}
+    assert role["rules"] == [{**rule, "resourceNames": ["volcano-vgpu-device-config"]}]
+    assert (binding["roleRef"]["name"], binding["subjects"][0]["kind"]) == (role["metadata"]["name"], "ServiceAccount")
 
 
 @pytest.mark.parametrize(
@@ -309,7 +319,8 @@ def test_namespace_and_definitions_go_only_when_asked_for_and_the_namespace_last
 
 def test_what_was_volcanos_before_is_left_to_volcano():
     removed, left = uninstalled("--name=volcano", "--replace-volcano", "--part=scheduler", "--part=controllers")
-    assert sorted(kind for kind, _ in removed) == sorted(2 * ["FlowSchema", "FlowSchema", "Role", "RoleBinding"])
+    roles = ["Role", "RoleBinding"]
+    assert sorted(kind for kind, _ in removed) == sorted([*2 * ["FlowSchema", "FlowSchema", *roles], *roles])
     for kind in ("Deployment volcano-scheduler", "ClusterRole volcano-scheduler", "Namespace volcano-system"):
         assert f"left: {kind}" in left
 

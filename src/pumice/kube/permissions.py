@@ -15,12 +15,12 @@ from pumice.api import kinds
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-Place = Literal["cluster", "lease", "configuration", "certificates", "webhooks"]
+Place = Literal["cluster", "lease", "configuration", "geometries", "certificates", "webhooks"]
 Rule = dict[str, Any]
 
 
 class Permission(msgspec.Struct, frozen=True, kw_only=True):
-    """Verbs on one kind; `place` tells whether they hold everywhere or for objects of certain names: the Lease, the configuration, a certificate, webhooks."""
+    """Verbs on one kind; `place` tells whether they hold everywhere or for objects of certain names: the Lease, the configuration, the geometries of cards, a certificate, webhooks."""
 
     kind: kinds.Kind
     verbs: tuple[str, ...]
@@ -39,6 +39,8 @@ class Permission(msgspec.Struct, frozen=True, kw_only=True):
         return frozenset((verb, self.kind.group, self.resource) for verb in self.verbs)
 
 
+GEOMETRIES_NAMESPACE: Final = "kube-system"
+GEOMETRIES: Final = "volcano-vgpu-device-config"
 _CONFIG_MAP: Final = kinds.Kind(name="ConfigMap", group="", version="v1", plural="configmaps", namespaced=True)
 _FOLLOWED: Final = (
     kinds.POD,
@@ -122,6 +124,8 @@ PERMISSIONS: Final = (
     may(kinds.LEASE, "get create update", "kube.election:Election", place="lease"),
     # Only where the configuration is not a file.
     may(_CONFIG_MAP, "get", "server.configuration.sources:ConfigMapSource.read", place="configuration"),
+    # Only where deviceshare shares virtual GPUs.
+    may(_CONFIG_MAP, "get", "server.geometries:Reader.look", place="geometries"),
 )
 
 
@@ -144,6 +148,11 @@ def lease_rules(name: str) -> list[Rule]:
 def configuration_rules(name: str) -> list[Rule]:
     """Give the rules for one ConfigMap, needed where the configuration is read from the API server."""
     return named_rules("configuration", [name])
+
+
+def geometries_rules() -> list[Rule]:
+    """Give the rules for the ConfigMap of the vGPU device plugin, under the name that it has unless somebody chose another."""
+    return named_rules("geometries", [GEOMETRIES])
 
 
 def named_rules(place: Place, names: Sequence[str], table: Sequence[Permission] = PERMISSIONS) -> list[Rule]:

@@ -36,6 +36,7 @@ RECORD: Final = Key(kinds.CONFIG_MAP, "kube-system", "pumice-up-load")
 _FIELD: Final = "record.json"
 _COUNTS: Final[dict[kinds.Kind, tuple[str, ...]]] = {
     kinds.REPLICA_SET: ("replicas",),
+    kinds.REPLICATION_CONTROLLER: ("replicas",),
     kinds.STATEFUL_SET: ("replicas",),
     kinds.DAEMON_SET: ("currentNumberScheduled",),
     kinds.BATCH_JOB: ("active",),

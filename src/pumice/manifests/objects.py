@@ -28,6 +28,7 @@ def scheduler(release: Release) -> list[Manifest]:
     return [
         service_account(part),
         *roles(part),
+        *geometries_role(part),
         *flow_schemas(part),
         config_map(part, release.config_map, {CONFIGURATION_FILE: release.configuration}),
         *([*user_roles.of(part), _discovery(part)] if single else []),
@@ -82,6 +83,21 @@ def roles(part: Component) -> list[Manifest]:
         "rules": [rule for name in part.leases for rule in permissions.lease_rules(name)],
     }
     return [everywhere, _binding(part, "ClusterRole"), at_home, _binding(part, "Role")]
+
+
+def geometries_role(part: Component) -> list[Manifest]:
+    """Give the right to read into what cards can be cut, which the vGPU device plugin keeps in a namespace of the cluster."""
+    name = f"{part.name}-geometries"
+    metadata = {**_metadata(part, name), "namespace": permissions.GEOMETRIES_NAMESPACE}
+    role = {"apiVersion": f"{_RBAC}/v1", "kind": "Role", "metadata": metadata, "rules": permissions.geometries_rules()}
+    binding = {
+        "apiVersion": f"{_RBAC}/v1",
+        "kind": "RoleBinding",
+        "metadata": metadata,
+        "subjects": [_subject(part)],
+        "roleRef": {"apiGroup": _RBAC, "kind": "Role", "name": name},
+    }
+    return [role, binding]
 
 
 def _binding(part: Component, kind: str) -> Manifest:

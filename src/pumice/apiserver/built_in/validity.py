@@ -182,6 +182,7 @@ _RULES: Final[Mapping[tuple[str, str], Rule]] = {
     ("", "ResourceQuota"): _alone(policy_validity.quota),
     ("", "Service"): _alone(policy_validity.service),
     ("", "PersistentVolumeClaim"): policy_validity.claim,
+    ("", "ReplicationController"): _workload("ReplicationController"),
     ("apps", "Deployment"): _workload("Deployment"),
     ("apps", "ReplicaSet"): _workload("ReplicaSet"),
     ("apps", "StatefulSet"): _workload("StatefulSet"),

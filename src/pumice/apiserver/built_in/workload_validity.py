@@ -24,8 +24,10 @@ _FREE_OF_STATEFUL_SETS: Final = frozenset({"replicas", "ordinals", "template", "
 
 
 def workload(manifest: Mapping[str, Any], kind: str, old: Mapping[str, Any] | None) -> Causes:
-    """Check a Deployment, ReplicaSet, StatefulSet or DaemonSet."""
+    """Check a Deployment, ReplicaSet, StatefulSet, DaemonSet or ReplicationController, whose selector is a map of labels that may change."""
     spec = structure.mapping(manifest, "spec")
+    if kind == "ReplicationController":
+        spec = {**spec, "selector": {"matchLabels": structure.mapping(spec, "selector")}}
     selector, labels = structure.mapping(spec, "selector"), structure.mapping(spec, "template", "metadata", "labels")
     found: Causes = []
     if not selector.get("matchLabels") and not selector.get("matchExpressions"):
@@ -42,7 +44,7 @@ def workload(manifest: Mapping[str, Any], kind: str, old: Mapping[str, Any] | No
         found += wrong.negative(spec.get(field), f"spec.{field}")
     if kind == "Deployment":
         found += _roll_out(spec)
-    if old is not None:
+    if old is not None and kind != "ReplicationController":
         found += _changed(spec, structure.mapping(old, "spec"), kind)
     return found
 

@@ -61,7 +61,7 @@ def owner_of(manifest: Mapping[str, Any], observed: Observed, *, of: kinds.Kind)
             yield namespace, str(reference.get("name"))
         return
     for each in observed.inside(of, namespace):
-        if manifests.selects(manifests.mapping(each, "spec").get("selector"), manifests.labels(manifest)):
+        if manifests.selects(manifests.selector(each), manifests.labels(manifest)):
             yield namespace, manifests.name(each)
 
 

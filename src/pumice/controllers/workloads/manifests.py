@@ -74,6 +74,13 @@ def created(manifest: Mapping[str, Any]) -> int:
     return moment_of(manifest["metadata"].get("creationTimestamp")) or 0
 
 
+def selector(workload: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the label selector of a workload; a ReplicationController has a map of labels in its place."""
+    stated = mapping(workload, "spec", "selector")
+    is_plain = bool(stated) and all(isinstance(value, str) for value in stated.values())
+    return {"matchLabels": stated} if is_plain else stated
+
+
 def selects(selector: Any, labels: Mapping[str, Any]) -> bool:
     """Tell whether a label selector matches; one that is empty or unreadable matches nothing, as no workload may have such a one."""
     wanted, expressions = mapping(selector, "matchLabels"), items(selector, "matchExpressions")

@@ -1,4 +1,4 @@
-"""ReplicaSets: as many pods as are wanted, no matter which."""
+"""ReplicaSets and ReplicationControllers: as many pods as are wanted, no matter which."""
 
 from __future__ import annotations
 
@@ -21,10 +21,12 @@ _FAILURE = "ReplicaFailure"
 
 
 class ReplicaSets:
-    """Reconciles ReplicaSets."""
+    """Reconciles ReplicaSets, or what was there before them and differs in how it selects pods."""
 
-    kind = kinds.REPLICA_SET
     watched = (kinds.POD,)
+
+    def __init__(self, kind: kinds.Kind = kinds.REPLICA_SET) -> None:
+        self.kind = kind
 
     def concerns(self, kind: kinds.Kind, manifest: Mapping[str, Any], observed: Observed) -> Iterable[tuple[str, str]]:
         """Name the set that a pod belongs to."""
@@ -36,12 +38,12 @@ class ReplicaSets:
         replica_set = observed.find(self.kind, namespace, name)
         if replica_set is None:
             return requests.Reconciled()
-        selector, spec = manifests.mapping(replica_set, "spec", "selector"), manifests.mapping(replica_set, "spec")
+        selector, spec = manifests.selector(replica_set), manifests.mapping(replica_set, "spec")
         owned, steps = claims.claim(
             replica_set, self.kind, kinds.POD, observed, lambda pod: manifests.selects(selector, manifests.labels(pod))
         )
         active = [pod for pod in owned if pods.is_active(pod)]
-        changes = [] if manifests.is_going(replica_set) else _changes(replica_set, spec, active, observed)
+        changes = [] if manifests.is_going(replica_set) else self._changes(replica_set, spec, active, observed)
         status = _status(replica_set, owned, moment)
         creating = any(isinstance(step.request, effects.Create) for step in changes)
         if not creating or len(active) >= manifests.number(spec, "replicas", 1):
@@ -51,29 +53,39 @@ class ReplicaSets:
             steps=steps + changes,
             again=next_available(active, spec, moment),
             size=len(owned),
-            when_refused=lambda message: _refused(replica_set, status, message, moment) if creating else [],
+            when_refused=lambda message: self._refused(replica_set, status, message, moment) if creating else [],
         )
 
+    def _changes(
+        self, replica_set: Manifest, spec: Mapping[str, Any], active: Sequence[Manifest], observed: Observed
+    ) -> list[Step]:
+        wanted = manifests.number(spec, "replicas", 1)
+        namespace = replica_set["metadata"].get("namespace", "")
+        if len(active) < wanted:
+            free = naming.free_names(f"{manifests.name(replica_set)}-", namespace, manifests.uid(replica_set), observed)
+            template = spec.get("template")
+            return [
+                pods.create(pods.from_template(replica_set, self.kind, template, next(free)))
+                for _ in range(wanted - len(active))
+            ]
+        if len(active) == wanted:
+            return []
+        beside = Counter(manifests.mapping(pod, "spec").get("nodeName", "") for pod in active)
+        ordered = sorted(
+            active, key=lambda pod: pods.first_to_go(pod, beside[manifests.mapping(pod, "spec").get("nodeName", "")])
+        )
+        return [pods.delete(pod) for pod in ordered[: len(active) - wanted]]
 
-def _changes(
-    replica_set: Manifest, spec: Mapping[str, Any], active: Sequence[Manifest], observed: Observed
-) -> list[Step]:
-    wanted = manifests.number(spec, "replicas", 1)
-    namespace = replica_set["metadata"].get("namespace", "")
-    if len(active) < wanted:
-        free = naming.free_names(f"{manifests.name(replica_set)}-", namespace, manifests.uid(replica_set), observed)
-        template = spec.get("template")
-        return [
-            pods.create(pods.from_template(replica_set, kinds.REPLICA_SET, template, next(free)))
-            for _ in range(wanted - len(active))
-        ]
-    if len(active) == wanted:
-        return []
-    beside = Counter(manifests.mapping(pod, "spec").get("nodeName", "") for pod in active)
-    ordered = sorted(
-        active, key=lambda pod: pods.first_to_go(pod, beside[manifests.mapping(pod, "spec").get("nodeName", "")])
-    )
-    return [pods.delete(pod) for pod in ordered[: len(active) - wanted]]
+    def _refused(self, replica_set: Manifest, status: Manifest, message: str, moment: Moment) -> list[Step]:
+        failure = {
+            "type": _FAILURE,
+            "status": "True",
+            "reason": "FailedCreate",
+            "message": message,
+            "lastTransitionTime": manifests.stamp(moment),
+        }
+        written = {**replica_set, "status": status}
+        return steps_to.write_status(self.kind, written, manifests.with_condition(status, failure))
 
 
 def _status(replica_set: Manifest, owned: Sequence[Manifest], moment: Moment) -> Manifest:
@@ -92,18 +104,6 @@ def _status(replica_set: Manifest, owned: Sequence[Manifest], moment: Moment) ->
     kept = {field: value for field, value in old.items() if field not in counts}
     said = {field: count for field, count in counts.items() if count or field in ("replicas", "terminatingReplicas")}
     return {**kept, **said, "observedGeneration": replica_set["metadata"].get("generation", 0)}
-
-
-def _refused(replica_set: Manifest, status: Manifest, message: str, moment: Moment) -> list[Step]:
-    failure = {
-        "type": _FAILURE,
-        "status": "True",
-        "reason": "FailedCreate",
-        "message": message,
-        "lastTransitionTime": manifests.stamp(moment),
-    }
-    written = {**replica_set, "status": status}
-    return steps_to.write_status(kinds.REPLICA_SET, written, manifests.with_condition(status, failure))
 
 
 def next_available(active: Sequence[Manifest], spec: Mapping[str, Any], moment: Moment) -> int | None:

@@ -79,7 +79,7 @@ class DeviceShare(Plugin):
 
     What a node has is read from its capacity, or from the annotation of its device plugin; cards that are not well take nobody, and are named to whoever waits for want of one. Which card a pod has travels with its bind, in the annotations that the device plugins read, and is read back from there after a restart. Pods of one cycle never get the same part of a card.
     Where the device plugin cuts cards into MIG instances (mode `mig`), a pod gets the smallest instance that is large enough, of the first way to cut the card that has one; a card that somebody uses stays cut as it is, and is free to be cut anew when nobody does any more. The ways are read from
-    the ConfigMap of the device plugin, once a minute, for which the scheduler needs to be allowed to `get` it; a recording keeps its text as the object `CardGeometries`, and a scenario can have one. While no way to cut a type of card is known, its pods wait with that reason.
+    the ConfigMap of the device plugin, once a minute, which its role may `get` under the usual name (under another, grant it `get` on that one); a recording keeps its text as the object `CardGeometries`, and a scenario can have one. While no way to cut a type of card is known, its pods wait with that reason.
     For virtual GPUs `binpack` prefers cards that are used most, and `spread` those that are used least. Only one of the three kinds can be switched on.
     With locks a node is locked before pods are bound to it, by the annotation `gpu` or `hamivgpu`, and takes nobody else who asks for cards until its device plugin has taken the lock off, or five minutes have passed. Members of a gang that leave together share a lock.
     """
