@@ -3,7 +3,7 @@
 import pytest
 
 import builders
-from devices.test_devices_placing import bound, desk, device_class, given, manifest, slice_of
+from devices.test_devices_placing import bound, claim, desk, device_class, given, held, manifest, slice_of
 from pumice.api import decoding
 from pumice.cache.effects import TakeBack
 from pumice.model.devices import extended
@@ -112,6 +112,46 @@ def test_nothing_is_remembered_of_pods_that_left_after_their_class(placed):
     found.cycle()
     kept = {name for name, listed in vars(found.cluster.devices).items() if isinstance(listed, dict) and listed}
     assert kept <= {"slices", "changes", "withdrawn"}
+
+
+def left_behind(kind, count=1):
+    """The claim that an attempt made before it broke off, with a device on n1."""
+    task = decoding.decode(pod("p", "j", containers=[container("c", cpu="1", v__gpu=1)]))
+    name = extended.special_claim(task, CLASSES).name
+    asked = {"deviceClassName": kind, "allocationMode": "ExactCount", "count": count}
+    requests = [{"name": "container-0-request-1", "exactly": asked}]
+    return claim(name, "p", requests=requests, status=held("n1", "g1", reserved=["p"]))
+
+
+def after_a_crash(made):
+    found = with_class(desk(devices=2, nodes=("n1", "n2")))
+    found.feed(made, builders.group("j"), pod("p", "j", containers=[container("c", cpu="1", v__gpu=1)]))
+    found.cycle()
+    return found
+
+
+def test_what_an_attempt_made_before_it_broke_off_is_used_if_it_asks_for_the_same():
+    found = after_a_crash(left_behind("gpu"))
+    assert (bound(found), [device for _, _, device in given(found)["p"]]) == ({"p": "n1"}, ["g1"])
+
+
+@pytest.mark.parametrize("other", [("old", 1), ("gpu", 2)])
+def test_a_claim_left_behind_that_asks_for_something_else_is_deleted_first(other):
+    made = left_behind(*other)
+    found = after_a_crash(made)
+    assert bound(found) == {}
+    (back,) = found.world.of(TakeBack)
+    assert [each.claim for each in back.preparations] == [made["metadata"]["name"]]
+    assert "asks for something else; it is deleted first" in found.cache.record.explain("a/j")
+    found.settle(back, "unavailable")
+    found.cycle()
+    (_, again) = found.world.of(TakeBack)
+    assert again == back
+    found.settle(again)
+    found.cycle()
+    assert len(found.world.of(TakeBack)) == 2
+    found.delete(made).cycle()
+    assert list(bound(found)) == ["p"]
 
 
 def test_where_nodes_offer_the_resource_it_is_theirs():

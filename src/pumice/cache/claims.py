@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 import msgspec
 
 from pumice.api import decoding, kinds, names, resource, timestamp
-from pumice.cache.effects import Patch
+from pumice.cache.effects import Patch, TakeBack
 from pumice.cache.mirror import Mirror
 from pumice.model import preparations
 from pumice.model.devices import decisions
@@ -122,9 +122,15 @@ class Claims:
         self._freeing: dict[str, str] = {}  # claim -> the version of it that was to be freed
 
     def learn(self, outcome: Outcome) -> None:
-        """Take in claims as an answer shows them."""
+        """Take in claims as an answer shows them; one that was to be deleted and could not be is found again by the next cycle."""
         for manifest in (outcome.object or {}).get("claims", ()):
             self._take_in(manifest)
+        if outcome.failure is not None and isinstance(outcome.effect, TakeBack):
+            made = [each for each in outcome.effect.preparations if isinstance(each, preparations.NewClaim)]
+            for key in (f"{each.namespace}/{each.claim}" for each in made):
+                if key in self._freeing:
+                    del self._freeing[key]
+                    self._cache.cluster.changed += 1
 
     def _take_in(self, manifest: Mapping[str, Any]) -> None:
         """Take a claim in as an answer shows it; one that is gone meanwhile stays so."""
@@ -136,6 +142,7 @@ class Claims:
     def free(self) -> None:
         """Have devices taken from claims that nobody uses and that fit nowhere any more."""
         devices = self._cache.cluster.devices
+        self._delete(devices)
         wanted, devices.to_free = devices.to_free, {}
         self._freeing = {key: version for key, version in self._freeing.items() if key in devices.claims}
         for key, reason in wanted.items():
@@ -146,6 +153,21 @@ class Claims:
             self._freeing[key] = version
             self._cache.world.send(_freed(claim))
             self._cache.record.say("dynamic resources", f"claim {key}: its devices are taken back: {reason}")
+
+    def _delete(self, devices: Devices) -> None:
+        """Have claims deleted that an attempt which broke off has left; one that is still there when it is looked at again is sent once more."""
+        wanted, devices.to_delete = devices.to_delete, {}
+        for key, uid in wanted.items():
+            claim, task = devices.claims.get(key), self._cache.cluster.tasks.get(uid)
+            if claim is None or task is None or self._freeing.get(key) == claim.metadata.resource_version:
+                continue
+            self._freeing[key] = claim.metadata.resource_version
+            namespace, name = claim.metadata.namespace, claim.metadata.name
+            made = preparations.NewClaim(namespace=namespace, claim=name, pod=task.name, pod_uid=uid, manifest={})
+            self._cache.world.send(TakeBack(namespace=namespace, name=task.name, uid=uid, preparations=(made,)))
+            self._cache.record.say(
+                "dynamic resources", f"claim {key} asks for something else than pod {task.key}: it is deleted"
+            )
 
     def settle(self, effect: Patch, outcome: Outcome) -> None:
         """Take the answer about a claim that was to be freed; one that failed is found again by the next cycle."""

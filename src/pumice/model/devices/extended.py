@@ -112,6 +112,20 @@ def manifest(pod: core.Pod, claim: SpecialClaim) -> dict[str, Any]:
     }
 
 
+def is_for(found: resource.ResourceClaimSpec, claim: SpecialClaim) -> bool:
+    """Tell whether a claim that is there asks for what a pod needs: an attempt that broke off may have left one from when classes or the pod were others."""
+    return _asked_by(found) == _asked_by(claim.spec)
+
+
+def _asked_by(spec: resource.ResourceClaimSpec) -> list[tuple[str, str, int]]:
+    return [
+        (each.name, each.exactly.device_class_name, each.exactly.count)
+        if each.exactly is not None
+        else (each.name, "", 0)
+        for each in spec.devices.requests
+    ]
+
+
 def _prefix(pod: core.Pod) -> str:
     return f"{pod.metadata.name}-extended-resources-"
 

@@ -75,6 +75,8 @@ class Devices:
         self.overflows = 0  # grows when these were too many to list, so that anything may have changed
         # Claims whose allocation keeps their pods from every node, with the reason: they are to be freed, so that the next attempt starts afresh.
         self.to_free: dict[str, str] = {}
+        # Claims that were made for a pod and ask for something else than it does now, by the uid of the pod: they are to be deleted.
+        self.to_delete: dict[str, str] = {}
         self._users: dict[str, dict[str, NodeRecord]] = {}  # claim -> uids of pods on nodes
         self._claims_of: dict[str, tuple[str, ...]] = {}  # uid of a pod on a node -> its claims
         self._reservations: dict[str, ClaimReservation] = {}
@@ -126,6 +128,7 @@ class Devices:
             if after.status.allocation is not None:
                 self._count(key, after.status.allocation, 1)
         self.to_free.pop(key, None)
+        self.to_delete.pop(key, None)
         self.used += 1
         for task in self._askers.get(key, {}).values():
             self._reshape(task)

@@ -204,6 +204,9 @@ class DeviceRules:
             return f'resourceclaim "{name}" is being deleted'
         if use.owner and not any(each.controller and each.uid == use.owner for each in claim.metadata.owner_references):
             return f'resourceclaim "{name}" was not created for pod {task.key}: the pod is not its owner'
+        if use.special is not None and not extended.is_for(claim.spec, use.special):
+            self._devices.to_delete[use.key] = task.uid
+            return f'resourceclaim "{name}" was made for the pod and asks for something else; it is deleted first'
         if len(claim.status.reserved_for) >= MOST_CONSUMERS and not decisions.is_reserved(claim, task.uid):
             return f'resourceclaim "{name}" is used by {len(claim.status.reserved_for)} pods; no more may'
         if use.key in self._devices.in_flight and claim.status.allocation is None:
