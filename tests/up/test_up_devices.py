@@ -31,6 +31,14 @@ metadata: {name: one-gpu}
 spec:
   spec: {devices: {requests: [{name: gpus, exactly: {deviceClassName: gpu}}]}}
 """
+RULE = """
+apiVersion: resource.k8s.io/v1beta2
+kind: DeviceTaintRule
+metadata: {name: repair}
+spec:
+  deviceSelector: {driver: gpu.example.com, device: gpu0}
+  taint: {key: example.com/repair, effect: NoSchedule}
+"""
 POD = """
 apiVersion: v1
 kind: Pod
@@ -66,7 +74,11 @@ def test_a_pod_gets_a_device_and_the_next_one_gets_it_when_the_first_is_gone(tmp
         running.kubectl("apply", "-f", "-", input=POD.replace("NAME", "second"))
         until(lambda: len(found("resourceclaims")["items"]) == 2)
         assert "nodeName" not in found("pod", "second")["spec"]
+        running.kubectl("apply", "-f", "-", input=RULE)
         running.kubectl("delete", "pod", "first")
+        until(lambda: len(found("resourceclaims")["items"]) == 1)
+        assert "nodeName" not in found("pod", "second")["spec"]
+        running.kubectl("delete", "devicetaintrule", "repair")
         until(lambda: found("pod", "second")["status"].get("phase") == "Running")
         (claim,) = found("resourceclaims")["items"]
         assert claim["status"]["reservedFor"][0]["name"] == "second"

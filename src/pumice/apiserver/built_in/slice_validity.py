@@ -139,13 +139,25 @@ def _taints(device: Mapping[str, Any], where: str) -> Causes:
     taints = device.get("taints") or []
     found = too_many(taints, _TAINTS, f"{where}.taints")
     for index, each in enumerate(taints if not found else ()):
-        field = f"{where}.taints[{index}]"
-        found += wrong.label_key(each.get("key") or "", f"{field}.key")
-        if not each.get("effect"):
-            found += wrong.required(f"{field}.effect")
-        elif each["effect"] not in EFFECTS:
-            found += wrong.unsupported(f"{field}.effect", each["effect"], EFFECTS)
+        found += _taint(each, f"{where}.taints[{index}]")
     return found
+
+
+def _taint(taint: Mapping[str, Any], field: str) -> Causes:
+    found = wrong.label_key(taint.get("key") or "", f"{field}.key")
+    if not taint.get("effect"):
+        found += wrong.required(f"{field}.effect")
+    elif taint["effect"] not in EFFECTS:
+        found += wrong.unsupported(f"{field}.effect", taint["effect"], EFFECTS)
+    return found
+
+
+def taint_rule(manifest: Mapping[str, Any]) -> Causes:
+    """Check a rule that taints devices."""
+    spec = structure.mapping(manifest, "spec")
+    selector = structure.mapping(spec, "deviceSelector")
+    found = driver(selector, "spec.deviceSelector.driver") if selector.get("driver") else []
+    return found + _taint(structure.mapping(spec, "taint"), "spec.taint")
 
 
 def _conditions(device: Mapping[str, Any], where: str) -> Causes:

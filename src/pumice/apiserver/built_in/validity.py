@@ -194,6 +194,7 @@ _RULES: Final[Mapping[tuple[str, str], Rule]] = {
     (gang_validity.GROUP, "PodGroup"): gang_validity.pod_group,
     (gang_validity.GROUP, "Workload"): gang_validity.workload,
     (device_validity.GROUP, "DeviceClass"): _alone(device_validity.device_class),
+    (device_validity.GROUP, "DeviceTaintRule"): _alone(slice_validity.taint_rule),
     (device_validity.GROUP, "ResourceClaim"): device_validity.claim,
     (device_validity.GROUP, "ResourceClaimTemplate"): device_validity.template,
     (device_validity.GROUP, "ResourceSlice"): slice_validity.resource_slice,

@@ -273,6 +273,7 @@ COLUMNS: Final[dict[tuple[str, str], tuple[Column, ...]]] = {
         AGE,
     ),
     ("resource.k8s.io", "DeviceClass"): (NAME, AGE),
+    ("resource.k8s.io", "DeviceTaintRule"): (NAME, AGE),
     ("resource.k8s.io", "ResourceClaim"): (NAME, Column("State", cells.claim_state), AGE),
     ("resource.k8s.io", "ResourceClaimTemplate"): (NAME, AGE),
     ("resource.k8s.io", "ResourceSlice"): (
