@@ -78,19 +78,6 @@ def guarantees(view):
             yield f"queue {name} holds {rooms.held[name][key]} {key} where its room is {room} after binds in {queue}"
 
 
-def water_level(view):
-    """No bind takes a queue above what proportion says it deserves (plugins 17, ours 12)."""
-    if not view.policy.lists("proportion") or any(pod.nominated and not pod.node for pod in view.before.pods.values()):
-        return
-    rooms = Rooms(view.before)
-    dues = rooms.level(rooms.offered)
-    after = Rooms(_without_holds(view.after), mine="*")
-    for queue, asked in _asked(view).items():
-        for key in asked:
-            if after.held[queue].get(key, 0) > dues[queue].get(key, 0):
-                yield f"queue {queue} holds {after.held[queue][key]} {key} of the {dues[queue].get(key, 0)} it deserves"
-
-
 def held_room(view):
     """What is held for a claimant, on some node and below the ceilings of its queue, is bound to nobody else (27)."""
     held = [pod for pod in view.after.pods.values() if _is_held(view, pod)]
@@ -170,4 +157,4 @@ def _names(view, node):
     return ", ".join(sorted(pod.key for pod in view.bound if pod.node == node))
 
 
-CHECKS = (node_room, node_filters, gang_minimum, queue_state, queue_ceiling, guarantees, water_level, held_room)
+CHECKS = (node_room, node_filters, gang_minimum, queue_state, queue_ceiling, guarantees, held_room)

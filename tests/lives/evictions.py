@@ -363,11 +363,13 @@ def _suffices(view, plan, *, kept, gone):
     where = rooms.place(plan.members) if alike else rooms.as_nominated(plan.members)
     if where is None:
         return False
-    return may_take(view.after, plan.members, where, kept=kept, gone=gone, mine=plan.claimant)
+    # What needs no victim is placed beyond the due, too.
+    dues = bool(gone) or not view.policy.lends
+    return may_take(view.after, plan.members, where, kept=kept, gone=gone, mine=plan.claimant, dues=dues)
 
 
-def may_take(seen, members, where, *, kept=(), gone=(), mine=""):
-    """Tell whether the queue of some pods may take them, by ceilings (11), room (11) and, with proportion, what it deserves (12)."""
+def may_take(seen, members, where, *, kept=(), gone=(), mine="", dues=True):
+    """Tell whether the queue of some pods may take them, by ceilings (11), room (11) and, with proportion, what it deserves (12), unless `dues` do not count."""
     policy = seen.policy
     if not (policy.lists("capacity") or policy.lists("proportion")):
         return True
@@ -381,9 +383,11 @@ def may_take(seen, members, where, *, kept=(), gone=(), mine=""):
         return False
     if rooms.above_ceiling(queue, asked) or rooms.above_room(queue, asked):
         return False
-    if policy.lists("proportion"):
+    if policy.lists("proportion") and dues:
         due = Rooms(seen, kept=kept, gone=gone, mine=mine).level(rooms.offered)[queue]
-        return all(rooms.held[queue].get(key, 0) <= due.get(key, 0) for key in asked)
+        # What was lent beyond it may change hands inside the queue.
+        before = Rooms(seen, kept=[*kept, *gone], later=True, mine=mine).held[queue] if gone else {}
+        return all(rooms.held[queue].get(key, 0) <= max(due.get(key, 0), before.get(key, 0)) for key in asked)
     return True
 
 

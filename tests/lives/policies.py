@@ -46,6 +46,11 @@ class Policy:
         return bool(self.plugins.get("capacity", {}).get("enableHierarchy"))
 
     @property
+    def lends(self):
+        """Tell whether room that nobody within his due can use goes to others (12)."""
+        return self.lists("proportion")
+
+    @property
     def level(self):
         """Give how many ancestors capacity asks about a claim."""
         return self.plugins.get("capacity", {}).get("arguments", {}).get("ancestorReclaimLevel", 0)

@@ -124,6 +124,26 @@ def work_conserving(view):
             yield f"{key} waits ({view.after.groups[key].phase}), and {', '.join(pod.key for pod in waiting)} fit in any order"
 
 
+def lent_last(view):
+    """Nobody gets room beyond the due of his queue that somebody could have used who waits within his own (12); asked where nothing else was placed in the cycle."""
+    seen, moved = view.before, view.evicted or view.faulted or view.cycle.restarted
+    if not view.policy.lends or not view.bound or moved or any(pod.nominated for pod in seen.pods.values()):
+        return
+    rooms = Rooms(seen)
+    dues = rooms.level(rooms.offered)
+    if not all(_is_lent(rooms, dues, seen.queue_of(pod), pod) for pod in view.bound if not pod.best_effort):
+        return
+    for key, waiting in _startable(view, seen):
+        if fits_surely(seen, key, waiting, dues=True):
+            names = ", ".join(pod.key for pod in view.bound)
+            yield f"{names} got room beyond the due of their queue that {key} could have used"
+
+
+def _is_lent(rooms, dues, queue, pod):
+    held = rooms.held[queue]
+    return any(value and held.get(key, 0) + value > dues[queue].get(key, 0) for key, value in pod.request.items())
+
+
 def packing(view):
     """At rest no gang waits that fits in some way; no rule promises to find it, so this is asked only on demand."""
     for key, waiting in _waiting(view):
@@ -135,7 +155,11 @@ def _waiting(view):
     """Give, at rest, the groups that may start and the members with requests that wait."""
     if view.cycle.remaining != 0 or not at_rest(view):
         return
-    seen = view.after
+    yield from _startable(view, view.after)
+
+
+def _startable(view, seen):
+    """Give the groups that may start and the members with requests that wait."""
     rooms = Rooms(seen)
     for key, group in seen.groups.items():
         queue = seen.queues.get(group.queue)
@@ -146,22 +170,21 @@ def _waiting(view):
             yield key, waiting
 
 
-def fits_surely(seen, key, waiting):
+def fits_surely(seen, key, waiting, *, dues=False):
     """Tell whether a gang starts in whatever order its members are tried, on whatever nodes, the minimum first (17).
 
-    Of a gang that has its minimum one member is enough, and each that fits must be tried.
+    Of a gang that has its minimum one member is enough, and each that fits must be tried. What queues are due keeps nobody from idle room (12), unless `dues` count.
     """
     rooms = Rooms(seen, mine=key)
     if seen.is_ready(key) or not seen.policy.lists("gang"):
         alone = [(pod, rooms.place([pod])) for pod in waiting]
-        return any(where is not None and may_take(seen, [pod], where, mine=key) for pod, where in alone)
+        return any(where is not None and may_take(seen, [pod], where, mine=key, dues=dues) for pod, where in alone)
     anywhere = {pod.uid: next(iter(seen.nodes), "") for pod in waiting}
     number, _ = seen.counts(key)
     need = max(seen.groups[key].minimum - number, sum(_lacking(seen, key, ()).values()))
     largest = [max(waiting, key=lambda pod: sum(pod.request.values()))] * need
-    if len({pod.shape for pod in waiting}) == 1 and not may_take(seen, waiting[:need], anywhere, mine=key):
-        return False
-    if len({pod.shape for pod in waiting}) > 1 and not may_take(seen, [*waiting, *largest], anywhere, mine=key):
+    tried = waiting[:need] if len({pod.shape for pod in waiting}) == 1 else [*waiting, *largest]
+    if not may_take(seen, tried, anywhere, mine=key, dues=dues):
         return False
     if len(waiting) > MOST_MEMBERS:
         return False
@@ -309,7 +332,7 @@ def _fitting(seen, key, waiting):
         if not seen.is_ready(key, extra=chosen):
             continue
         where = Rooms(seen, mine=key).place(chosen)
-        if where is not None and may_take(seen, chosen, where, mine=key):
+        if where is not None and may_take(seen, chosen, where, mine=key, dues=False):
             placed = ", ".join(f"{pod.key} on {where[pod.uid]}" for pod in chosen)
             return f"{key} waits ({group.phase}), and could start: {placed}"
     return ""
@@ -329,6 +352,7 @@ CHECKS = (
     ping_pong,
     evictions_end,
     work_conserving,
+    lent_last,
     best_effort_bound,
     enqueued,
     phases,

@@ -26,7 +26,7 @@ from pumice.api import names
 from pumice.framework import reservations, subject
 from pumice.framework.configuration import Configured, Settings, settings
 from pumice.framework.plugin import Action
-from pumice.framework.reasons import FitSummary
+from pumice.framework.reasons import BeyondDue, FitSummary
 from pumice.model.statuses import TENTATIVE, Status
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class Allocate(Action):
     """Place pods that ask for resources.
 
     A gang that can start is bound at once; one that could start once room that is being released is free keeps that room, and the room it already has, for
-    the rest of the cycle. The members that a minimum names, those of each role first, come before surplus. Beyond its minimum a job is served pod by pod,
+    the rest of the cycle. What proportion keeps waiting for the share of its queue alone is served once more when everybody else was: no room stays idle for a share. The members that a minimum names, those of each role first, come before surplus. Beyond its minimum a job is served pod by pod,
     taking turns with the others. Where the members of a gang differ and it cannot start in their order, it is tried without those
     for whom there is no free room, and with the largest first: by the largest share of the cluster, then by each requested dimension. With
     `compatibility: volcano` the order of tasks alone decides.
@@ -65,16 +65,28 @@ class Allocate(Action):
     settings = Configured(PlacingSettings)
 
     def execute(self, session: Session) -> None:
+        """Serve everybody within what queues are due, then beyond it those whom nothing else kept waiting."""
+        self._gated: dict[str, None] = {}
+        self._beyond_due: dict[str, Job] = {}
+        reserved = {task.job.key: task.job for task in session.reserved.values() if task.job is not None}
+        self._serve_all(session, {**session.cluster.pending_jobs, **reserved}.values())
+        if self._beyond_due:
+            waiting = list(self._beyond_due.values())
+            for job in waiting:
+                session.findings.forget_fit(job)
+            with session.lending.beyond_dues():
+                self._serve_all(session, waiting)
+
+    def _serve_all(self, session: Session, waiting: Iterable[Job]) -> None:
         """Serve gangs that were left incomplete, then the first job of the first queue until no queue has a job left."""
         self._failures = known_failures.KnownFailures()
         self._surplus = surplus.Surplus()
         self._held_back = held_back.HeldBack(session)
-        self._gated: dict[str, None] = {}
-        members, work = self._work(session)
+        members, work = self._work(session, waiting)
         jobs = {name: session.job_order.queue(listed) for name, listed in members.items()}
         expected = {name: waiting.waiting() for name, waiting in jobs.items()}
         session.evaluator.blocks.expect(expected_subjects.listed(session, expected, work))
-        if session.gangs_are_kept:
+        if session.gangs_are_kept and not session.lending.lifted:
             interrupted = [name for name, listed in members.items() if any(job.is_interrupted for job in listed)]
             self._finish(session, interrupted, jobs, work)
         queues = session.queue_order.queue(session.cluster.queues[name] for name in jobs)
@@ -104,8 +116,9 @@ class Allocate(Action):
         self._surplus.begin(served[-1][0])
 
     def gang(self, session: Session, job: Job) -> GangVerdict | None:
-        """Say how many members of a job find a place beside each other, and why the others do not."""
-        return gang_fit.verdict(session, job, waiting_tasks.eligible(session, job, job.pending.values()))
+        """Say how many members of a job find a place beside each other, and why the others do not; dues that give way are no reason."""
+        with session.lending.beyond_dues():
+            return gang_fit.verdict(session, job, waiting_tasks.eligible(session, job, job.pending.values()))
 
     def _finish(
         self, session: Session, affected: list[str], jobs: Mapping[str, PriorityQueue[Job]], work: dict[str, list[Task]]
@@ -157,6 +170,7 @@ class Allocate(Action):
                 continue
             if (stays := self._held_back.known(queue, job, tasks)) is not None:
                 self._leave_holding(session, job, tasks[0], stays.refusal)
+                self._set_aside(session, job)
                 work[job.key] = []
                 continue
 
@@ -170,13 +184,13 @@ class Allocate(Action):
             if left or table.position != position:
                 return
 
-    def _work(self, session: Session) -> tuple[dict[str, list[Job]], dict[str, list[Task]]]:
+    def _work(self, session: Session, jobs: Iterable[Job]) -> tuple[dict[str, list[Job]], dict[str, list[Task]]]:
         """List the jobs to serve by queue, and for each its eligible tasks in order."""
         members: dict[str, list[Job]] = {}
         work: dict[str, list[Task]] = {}
-        reserved = {task.job.key: task.job for task in session.reserved.values() if task.job is not None}
+        reserved = {task.job_key for task in session.reserved.values()}
         closed_queues = session.closed_queues()
-        for job in session.usable_jobs({**session.cluster.pending_jobs, **reserved}.values()):
+        for job in session.usable_jobs(jobs):
             if session.findings.phase(job) == names.PHASE_PENDING:
                 continue
             if (invalid := session.job_valid(job)) is not None:
@@ -207,13 +221,15 @@ class Allocate(Action):
     def _leave_waiting(
         self, session: Session, queue: Queue, jobs: PriorityQueue[Job], work: dict[str, list[Task]], reason: str
     ) -> None:
-        """Serve what is held for jobs of an overused queue, and note for the others why they are not served."""
+        """Serve what is held for jobs of an overused queue, and note for the others why they are not served, unless they still may be."""
         while len(jobs):
             job = jobs.pop()
             if self._holds_too_much(session, queue, job):
                 work[job.key] = self._serve(session, queue, job, work[job.key])
                 if work[job.key]:
                     jobs.push(job)
+            elif isinstance(reason, BeyondDue):
+                self._beyond_due[job.key] = job
             else:
                 session.record.judge(job.key, self.name, f"queue {queue.name} is overused: {reason}")
 
@@ -285,7 +301,14 @@ class Allocate(Action):
             session.findings.note_fit_of_all(job, uids, failure)
             said = telling.Shortfall(0, least - job.tally.ready, least, len(job.pending), first.name, failure)
         session.record.judge(job.key, self.name, said)
+        if failure.due:
+            self._beyond_due[job.key] = job
         return True
+
+    def _set_aside(self, session: Session, job: Job) -> None:
+        """Note that a job has no other turn as long as dues hold, if it lacks a pod that nothing but the due of its queue keeps out."""
+        if session.lending.enabled and any(failure.due for failure in session.findings.errors(job).values()):
+            self._beyond_due[job.key] = job
 
     def _remember_failure(self, session: Session, queue: Queue, job: Job) -> None:
         """Keep the reason of a job that failed with its first task, for its equals."""
@@ -309,6 +332,8 @@ class Allocate(Action):
             left, is_ready = other, session.job_ready(job)
         if is_ready:
             self._commit(session, statement, job, left)
+            if not left:
+                self._set_aside(session, job)
             return left
         if session.is_pipelined(job):
             session.record.judge(job.key, self.name, telling.holds_room(job))
@@ -318,6 +343,7 @@ class Allocate(Action):
         if not placed and not steered:
             self._remember_failure(session, queue, job)
         session.record.judge(job.key, self.name, telling.shortfall(session, job, placed))
+        self._set_aside(session, job)
         if session.findings.phase(job) == names.PHASE_INQUEUE:
             session.never_running.say(job)
         return []

@@ -231,7 +231,8 @@ class NeverRunning:
         if len(groups) == 1 or len(groups) > MOST_SHAPES:
             return True
         sizes = {serial: _size(tasks[0], self._memory.total) for serial, tasks in groups.items()}
-        ordered = [groups[serial] for serial in sorted(groups, key=lambda serial: (-sizes[serial], serial))]
+        # Of equal sizes the one with the first pod: serials go by who came first, which is not the same after a restart.
+        ordered = sorted(groups.values(), key=lambda tasks: (-sizes[tasks[0].shape.serial], min(t.uid for t in tasks)))
         return any(self._fill(free.copy(), ordered, sign) for sign in (1, -1))
 
     def _fill(self, free: Matrix, groups: Iterable[Sequence[Task]], sign: int) -> bool:

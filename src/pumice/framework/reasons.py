@@ -69,16 +69,28 @@ class OfQueue(str):
     __slots__ = ()
 
 
+class BeyondDue(str):
+    """Why a queue gets nothing more, where nothing but its due is in the way: room that nobody else can use is still given to it."""
+
+    __slots__ = ()
+
+
 class FitSummary(msgspec.Struct, frozen=True, gc=False):
-    """Why no node of a search took a task: how many nodes gave which reason; or, before any node was asked, that a `queue` has no room for it."""
+    """Why no node of a search took a task: how many nodes gave which reason; or, before any node was asked, that a `queue` has no room for it, maybe by its `due` alone."""
 
     nodes: int
     counts: tuple[tuple[str, int], ...]
     prefix: str = ""
     queue: str = ""
+    due: bool = False
 
     def __str__(self) -> str:
         return _told(self.nodes, self.counts, self.prefix)
+
+
+def of_queue(queue: str, refusal: str) -> FitSummary:
+    """Say that a queue may not take a task on."""
+    return FitSummary(0, (), f"queue {queue}: {refusal}", queue, isinstance(refusal, BeyondDue))
 
 
 @functools.lru_cache(maxsize=1024)

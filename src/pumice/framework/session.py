@@ -18,6 +18,7 @@ from pumice.framework.handlers import Follower, Handlers
 from pumice.framework.independence import Independence
 from pumice.framework.job_domains import JobDomains
 from pumice.framework.kept_runs import KeptRuns
+from pumice.framework.lending import Lending
 from pumice.framework.never_running import NeverRunning
 from pumice.framework.outlet import Sender
 from pumice.framework.outlooks import Outlooks
@@ -110,6 +111,7 @@ class Session(Points):
         self.queue_accounts: Accounts | None = (
             None  # how queues stand, as the plugin that shares sees it; for explanations
         )
+        self.lending = Lending()
         self.gates = Gates(self)
         self.sender = Sender(self, outlet)
         self._kept = KeptRuns()

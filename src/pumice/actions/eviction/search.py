@@ -13,9 +13,10 @@ from pumice.actions.eviction.equal_claimants import EqualClaimants
 from pumice.actions.eviction.offers import Offers
 from pumice.actions.eviction.plan import Plan, orders
 from pumice.api import names
-from pumice.framework import refusals
+from pumice.framework import refusals, subject
 from pumice.framework.job_domains import Purpose
 from pumice.framework.reads import Reads
+from pumice.framework.reasons import BeyondDue
 from pumice.model.statuses import Status
 
 if TYPE_CHECKING:
@@ -208,7 +209,8 @@ class Search:
         kind = self._kind(job, tasks)
         refused = self._hopeless.get(kind) if kind is not None else None
         if refused is None:
-            refused = self._sought(Wanted(queue, job, tasks, done), kind)
+            with self.session.lending.planning(queue, self.session.cluster.queue_sums.held(queue.row)):
+                refused = self._sought(Wanted(queue, job, tasks, done), kind)
         if refused is None:
             self._hopeless.clear()
             return True
@@ -250,6 +252,8 @@ class Search:
 
     def _settle(self, wanted: Wanted) -> str | None:
         """Look for a plan that its victims would not undo, in the domain where it costs least, and commit it; returns why there is none."""
+        if self._finds_idle_room(wanted):
+            return None
         bounds = self.domain_bounds(wanted.job)
         found = self.domains(wanted.job, bounds)
         domains = found[: self.rules.most_domains]
@@ -263,6 +267,19 @@ class Search:
         if refused is None or len(found) == len(domains):
             return refused
         return f"{refused}, in the first {len(domains)} of {len(found)} hyper-nodes (maxDomains)"
+
+    def _finds_idle_room(self, wanted: Wanted) -> bool:
+        """Tell whether nothing but the due of their queue keeps members from room for which nobody has to go: allocate gives it to them unless somebody else can use it."""
+        session, needed = self.session, wanted.tasks[: max(1, asking.number_lacking(wanted.job))]
+        refusal = session.allocatable(wanted.queue, subject.demand(needed)) if session.lending.enabled else None
+        if not isinstance(refusal, BeyondDue):
+            return False
+        plan = Plan(session, self.rules, wanted)
+        with session.lending.beyond_dues():
+            steered = session.topology.heeded(wanted.job) is not None
+            found = plan.arrange_anywhere(needed) if steered else plan.arrange_enough(wanted.tasks, wanted.done)
+        plan.give_up()
+        return found
 
     def _cheapest(self, wanted: Wanted, domains: Sequence[HyperNode], bounds: DomainBounds | None) -> str | None:
         """Carry the cheapest plan out; where a plan cannot be cheaper than the best so far, none is made."""

@@ -15,8 +15,7 @@ import numpy as np
 from pumice.actions.placing import largest_first, shortage
 from pumice.actions.placing.domain_capacity import DomainCapacity
 from pumice.actions.placing.domain_goal import Progress
-from pumice.framework import foresight, subject
-from pumice.framework.reasons import FitSummary
+from pumice.framework import foresight, reasons, subject
 from pumice.model.job import BEST_EFFORT_PENDING
 
 if TYPE_CHECKING:
@@ -198,7 +197,7 @@ def _is_refused_by_queue(turn: Turn, goal: Goal) -> bool:
     refusal = session.allocatable(turn.queue, subject.equal_tasks(goal.tasks[: goal.need], waits=turn.scope.waits))
     if refusal is None:
         return False
-    session.findings.note_fit(goal.tasks, FitSummary(0, (), f"queue {turn.queue.name}: {refusal}", turn.queue.name))
+    session.findings.note_fit(goal.tasks, reasons.of_queue(turn.queue.name, refusal))
     return True
 
 

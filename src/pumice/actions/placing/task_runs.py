@@ -9,7 +9,7 @@ import numpy as np
 
 from pumice.actions.placing import drafted, minimum, misfits
 from pumice.actions.placing.turns import Scope
-from pumice.framework import selection, subject
+from pumice.framework import reasons, selection, subject
 from pumice.framework.reasons import FitSummary
 from pumice.model.statuses import Status
 
@@ -101,6 +101,8 @@ def place_until(
             session.findings.note_fit(run, known)
             continue
         allowed, refusal = _allowed(turn, run)
+        if refusal is not None and refusal.due and not allowed:
+            refusal = _asked_of_nodes(turn, run[0], refusal)
         tried = _place_run(turn, run[:allowed], done) if allowed else Tried(0, 0)
         if refusal is not None:
             _note_beyond(session, run, tried.dealt_with if not tried.enough else allowed, allowed, refusal)
@@ -170,7 +172,21 @@ def _allowed(turn: Turn, run: list[Task]) -> tuple[int, FitSummary | None]:
         else:
             high = middle
     refusal = session.allocatable(queue, subject.equal_tasks(run[: low + 1], waits=waits))
-    return low, FitSummary(0, (), f"queue {queue.name}: {refusal}", queue.name)
+    return low, None if refusal is None else reasons.of_queue(queue.name, refusal)
+
+
+def _asked_of_nodes(turn: Turn, task: Task, refusal: FitSummary) -> FitSummary:
+    """Return why a task waits that nothing but the due of its queue keeps out: for nodes, if none of them takes it, and then idle room would not help."""
+    session = turn.session
+    if len(turn.statement) or turn.scope != Scope():
+        return refusal
+    looked_for = subject.Subject(task, turn.queue)
+    if (said := _refused_anywhere(session, looked_for)) is not None:
+        return said
+    evaluation = session.evaluate(looked_for)
+    if evaluation.mask(released=True).any() or evaluation.mask(released=False).any():
+        return refusal
+    return turn.scope.failure(evaluation)
 
 
 def _note_beyond(session: Session, run: list[Task], placed: int, allowed: int, refusal: FitSummary) -> None:
@@ -215,12 +231,16 @@ def _place_run(turn: Turn, run: list[Task], done: Callable[[], bool]) -> Tried:
 
 def _is_refused(session: Session, looked_for: subject.Subject, run: list[Task]) -> bool:
     """Tell whether tasks fit nowhere, whatever the nodes are, and note why."""
-    refusal = session.pre_predicate(looked_for)
-    if refusal is None:
-        return False
-    count = session.cluster.nodes.count
-    session.findings.note_fit(run, FitSummary(count, ((refusal, count),)))
-    return True
+    refusal = _refused_anywhere(session, looked_for)
+    if refusal is not None:
+        session.findings.note_fit(run, refusal)
+    return refusal is not None
+
+
+def _refused_anywhere(session: Session, looked_for: subject.Subject) -> FitSummary | None:
+    """Say why a task fits nowhere, whatever the nodes are."""
+    refusal, count = session.pre_predicate(looked_for), session.cluster.nodes.count
+    return None if refusal is None else FitSummary(count, ((refusal, count),))
 
 
 def lacking(task: Task) -> int:

@@ -9,7 +9,7 @@ from pumice.framework import subject
 from pumice.framework.explaining.explanations import PluginVote
 from pumice.framework.explaining.members import demanded
 from pumice.framework.extensions import Vote
-from pumice.framework.reasons import Invalid
+from pumice.framework.reasons import BeyondDue, Invalid
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -39,7 +39,7 @@ def _cast(session: Session, job: Job) -> Iterable[PluginVote]:
         return
     tasks = demanded(session, job)
     if tasks:
-        yield from _asked(session.overused, queue)
+        yield from _asked(session.overused, queue, head=f"queue {queue.name} is overused: ")
         yield from _asked(session.allocatable, queue, subject.demand(tasks))
     yield from _asked(session.job_ready, job)
     if not job.pending:
@@ -51,10 +51,11 @@ def _cast(session: Session, job: Job) -> Iterable[PluginVote]:
         yield from _asked(session.preemptive, queue, subject.demand(tasks))
 
 
-def _asked(extension: Extension[..., Any], *args: object) -> Iterable[PluginVote]:
+def _asked(extension: Extension[..., Any], *args: object, head: str = "") -> Iterable[PluginVote]:
     for plugin, answer in extension.opinions(*args):
         given, reason = _read(answer)
-        yield PluginVote(point=extension.point.name, plugin=plugin, answer=given, reason=reason)
+        told = f"{head}{reason}" if reason else ""
+        yield PluginVote(point=extension.point.name, plugin=plugin, answer=given, reason=told)
 
 
 def _read(answer: object) -> tuple[Literal["for", "against", "abstains"], str]:
@@ -68,6 +69,9 @@ def _read(answer: object) -> tuple[Literal["for", "against", "abstains"], str]:
             return ("for" if answer.value > 0 else "against" if answer.value < 0 else "abstains"), answer.reason
         case Invalid():
             return "against", f"{answer.reason}: {answer.message}"
+        case BeyondDue():
+            # Which keeps nobody from idle room.
+            return "abstains", f"{answer}; only room that nobody can use within his share is given beyond it"
         case Exception():
             return "against", f"broke down: {type(answer).__name__}: {answer}"
         case _:

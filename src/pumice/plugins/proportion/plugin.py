@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
+from pumice.framework.configuration import Configured, Settings, settings
 from pumice.framework.explaining.queue_accounts import QueueAccount
 from pumice.framework.extensions import PERMIT, Vote, reject
 from pumice.framework.plugin import Plugin
 from pumice.framework.points import Reads
+from pumice.framework.reasons import BeyondDue
 from pumice.model import resources
 from pumice.plugins.proportion import kube_batch, victims, water_level
 from pumice.plugins.sharing import admission, flat_limits, minima, queue_limits
@@ -18,7 +20,6 @@ from pumice.plugins.sharing import admission, flat_limits, minima, queue_limits
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from pumice.framework.configuration import Settings
     from pumice.framework.session import Session
     from pumice.framework.subject import Demand
     from pumice.model.cluster import Cluster
@@ -26,6 +27,16 @@ if TYPE_CHECKING:
     from pumice.model.queue import Queue
     from pumice.model.resources import Matrix, Vector
     from pumice.model.task import Task
+
+
+class ProportionSettings(Settings):
+    """What becomes of room that no queue can use within its share."""
+
+    uses_idle_room = settings.truth(
+        "proportion.useIdleRoom",
+        default=True,
+        help="whether room that nobody within the share of his queue can use goes to whoever waits beyond it; false, as under `compatibility: volcano`, leaves it empty",
+    )
 
 
 class Inputs(msgspec.Struct, frozen=True):
@@ -54,8 +65,9 @@ class Proportion(Plugin):
 
     A queue deserves its part by weight of every resource, but not more than its pods ask for nor than its `capability`, and not less than its `guarantee`; what one
     does not use goes to the others. The queue with the higher `spec.priority` comes first, then the one that holds the smaller part of what it deserves. A queue
-    that holds all it deserves is passed over, no pod is placed that would take a queue beyond or into what others are guaranteed, and what a queue holds beyond may be reclaimed; for that,
-    shares are of what foreign pods leave.
+    that holds all it deserves is passed over, and no pod is placed that would take a queue beyond, as long as somebody who waits within the share of his own queue could use the room. What room is then
+    left goes to whoever waits, in the order of queues, within their limits and what others are guaranteed; no room stays idle for a share (`proportion.useIdleRoom`). What a queue holds beyond what it deserves may be reclaimed, and nobody
+    reclaims more than his queue deserves; for that, shares are of what foreign pods leave.
 
     A group is let in if its `minResources` fit into the queue's limit beside what the queue holds and has let in. The limit is the cluster without what other
     queues are guaranteed, or the queue's `capability` if that is less; a resource that `capability` does not list is not limited by it.
@@ -64,6 +76,7 @@ class Proportion(Plugin):
     """
 
     name = "proportion"
+    settings = Configured(ProportionSettings)
     points = frozenset(
         {
             "QueueOrder",
@@ -95,14 +108,16 @@ class Proportion(Plugin):
             kube_batch.register(session, self.deserved, self.share)
             return
         self._dues = victims.Dues(session.cluster, lambda: self.reclaim_due)
+        self._lending = session.lending
+        self._lending.enabled = self.settings.uses_idle_room and session.configuration.compatibility != "volcano"
         self.limits.rooms.open(session.cluster)
         self.limits.rooms.warn(session)
         session.never_running.ceilings = self.limits.rooms.branch_ceilings
         session.queue_accounts = self.account
-        admission.guard(session, admission.Guard(self.limits.rooms, self.admitted, self.beyond_share))
+        admission.guard(session, admission.Guard(self.limits.rooms, self.admitted, self.limit))
         self.admitted.open(session.cluster, minima=minima.shared(session))
         session.queue_order.add(self.order)
-        session.overused.add(self.overused)
+        session.overused.add(self.passed_over)
         session.allocatable.add(self.refuse, reads=Reads.QUEUE)
         session.preemptive.add(self.beyond_share)
         session.reclaimable.add(self.above, reads=Reads.QUEUE, basis=self._basis)
@@ -168,23 +183,66 @@ class Proportion(Plugin):
             return None
         return victims.told(self.cluster.vocabulary.names, held, deserved)
 
+    def passed_over(self, queue: Queue) -> str | None:
+        """Pass a queue over that holds all it deserves, as long as somebody else may use the room."""
+        if not self._lending.enabled:
+            return self.overused(queue)
+        told = None if self._lending.lifted else self.overused(queue)
+        return None if told is None else BeyondDue(told)
+
     def refuse(self, queue: Queue, demand: Demand) -> str | None:
-        """Refuse tasks that would take the queue beyond what it deserves, or into what others are guaranteed."""
-        beyond, rooms = self.beyond_share(queue, demand), self.limits.rooms
-        return beyond or (rooms.refused(queue, demand, self.cluster.vocabulary.names) if rooms.active else None)
+        """Refuse tasks that would take the queue beyond its limit or into what others are guaranteed; and beyond what it deserves, as long as somebody else may use the room."""
+        rooms, lending = self.limits.rooms, self._lending
+        beyond = None if lending.lifted else self.beyond_share(queue, demand)
+        if beyond is not None and not lending.enabled:
+            return beyond
+        if beyond is not None and demand.waits and self._gives_back(queue, demand):
+            beyond, limited = None, self.beyond_limit(queue, demand)
+        else:
+            limited = self.beyond_limit(queue, demand) if lending.lifted or beyond is not None else None
+        if limited is None and rooms.active:
+            limited = rooms.refused(queue, demand, self.cluster.vocabulary.names)
+        return limited if limited is not None or beyond is None else BeyondDue(beyond)
+
+    def limit(self, queue: Queue, demand: Demand) -> str | None:
+        """Say what keeps a queue from taking on tasks though there is room: its limit, and its share if that does not give way."""
+        return self.beyond_limit(queue, demand) if self._lending.enabled else self.beyond_share(queue, demand)
+
+    def beyond_limit(self, queue: Queue, demand: Demand) -> str | None:
+        """Refuse tasks that would take the queue beyond its limit: its capability, and what is left without what others are guaranteed."""
+        if (closed := queue.closed) is not None:
+            return closed
+        held, limit = self._held(queue, demand), self.limits.real_capability[queue.row]
+        beyond = queue_limits.exceeded(demand.amounts, held + demand.amounts, limit)
+        if not beyond:
+            return None
+        if (self.deserved[queue.row] >= limit)[beyond].all():
+            return self._told(demand, beyond, held, queue)
+        numbers = queue_limits.told(self.cluster.vocabulary.names, beyond, held, demand, limit=limit)
+        return f"beyond the limit: {numbers}"
 
     def beyond_share(self, queue: Queue, demand: Demand) -> str | None:
         """Refuse tasks that would take the queue beyond what it deserves, in a resource they ask for."""
         if (closed := queue.closed) is not None:
             return closed
-        held = self.cluster.queue_sums.held(queue.row)
-        if not demand.waits:
-            held = held + self.cluster.queue_sums.evicting[queue.row]
-        deserved = self.deserved[queue.row]
-        beyond = queue_limits.exceeded(demand.amounts, held + demand.amounts, deserved)
-        if not beyond:
-            return None
-        names = self.cluster.vocabulary.names
+        held = self._held(queue, demand)
+        beyond = queue_limits.exceeded(demand.amounts, held + demand.amounts, self.deserved[queue.row])
+        return self._told(demand, beyond, held, queue) if beyond else None
+
+    def _gives_back(self, queue: Queue, demand: Demand) -> bool:
+        """Tell whether a queue holds no more with tasks that wait for evictions than it did before these, of anything they ask for: inside a queue that was lent room, one pod goes for one."""
+        before, held = self._lending.held_before(queue), self.cluster.queue_sums.held(queue.row)
+        return before is not None and not queue_limits.exceeded(demand.amounts, held + demand.amounts, before)
+
+    def _held(self, queue: Queue, demand: Demand) -> Vector:
+        """Return what a queue holds, with what is evicted from it and not going yet unless somebody waits for that."""
+        sums = self.cluster.queue_sums
+        held: Vector = sums.held(queue.row)
+        return held if demand.waits else held + sums.evicting[queue.row]
+
+    def _told(self, demand: Demand, beyond: list[int], held: Vector, queue: Queue) -> str:
+        """Say what tasks ask for beyond what a queue deserves."""
+        deserved, names = self.deserved[queue.row], self.cluster.vocabulary.names
         asked = ", ".join(f"{names[c]} {resources.shown(names[c], int(demand.amounts[c]))}" for c in beyond)
         pods = f"{len(demand.tasks)} pods" if len(demand.tasks) > 1 else "a pod"
         whole = ", which is all there is" if (deserved >= self.limits.total)[beyond].all() else ""
@@ -234,7 +292,7 @@ class Proportion(Plugin):
             guarantee=self.limits.guarantee[row],
             room=self.limits.rooms.room(queue),
             share=self.share(queue),
-            due_limits=True,
+            due_limits=not self._lending.enabled,
         )
 
     # -- letting jobs in ---------------------------------------------------------------------------------------
