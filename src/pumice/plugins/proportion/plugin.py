@@ -213,10 +213,13 @@ class Proportion(Plugin):
         if (closed := queue.closed) is not None:
             return closed
         held, limit = self._held(queue, demand), self.limits.real_capability[queue.row]
+        deserved, total = self.deserved[queue.row], self.limits.total
         beyond = queue_limits.exceeded(demand.amounts, held + demand.amounts, limit)
+        # What all nodes together do not have is for nodes to say, unless the queue is due all of it.
+        beyond = [column for column in beyond if limit[column] < total[column] or deserved[column] >= limit[column]]
         if not beyond:
             return None
-        if (self.deserved[queue.row] >= limit)[beyond].all():
+        if (deserved >= limit)[beyond].all():
             return self._told(demand, beyond, held, queue)
         numbers = queue_limits.told(self.cluster.vocabulary.names, beyond, held, demand, limit=limit)
         return f"beyond the limit: {numbers}"
