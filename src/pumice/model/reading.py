@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING
 
 from pumice.api import duration, names, timestamp
@@ -16,7 +17,8 @@ INT32_MAX = INT32 - 1
 
 def stays(pod: core.Pod) -> bool:
     """Tell whether a pod belongs to its node: a static pod, whose controller is the node, or one of a daemon set."""
-    return any(owner.controller and owner.kind in ("Node", "DaemonSet") for owner in pod.metadata.owner_references)
+    owners = pod.metadata.owner_references
+    return bool(owners) and any(owner.controller and owner.kind in ("Node", "DaemonSet") for owner in owners)
 
 
 def name_index(name: str) -> int | None:
@@ -26,6 +28,7 @@ def name_index(name: str) -> int | None:
     return int(last) if len(parts) >= 3 and last.isascii() and last.isdigit() and len(last) <= 18 else None
 
 
+@functools.lru_cache(maxsize=4096)  # thousands of pods are made in the same second
 def instant(text: str | None) -> int:
     """Read a timestamp, an unreadable one being the oldest."""
     try:

@@ -71,9 +71,9 @@ class Task:
         self.shape = interned
         self.best_effort = interned.request.best_effort
         self.preemptable = marks.is_preemptable(annotations, meta.labels, default=True)
-        gates = [gate.name for gate in pod.spec.scheduling_gates]
+        gates = pod.spec.scheduling_gates
         self.gated = bool(gates)
-        self.externally_gated = self.gated and gates != [names.QUEUE_GATE]
+        self.externally_gated = self.gated and [gate.name for gate in gates] != [names.QUEUE_GATE]
         self.asks_queue = annotations.get(names.QUEUE_GATE) == "true"
         self.creation = reading.instant(meta.creation_timestamp)
         self.index = reading.name_index(meta.name)

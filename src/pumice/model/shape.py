@@ -20,6 +20,16 @@ if TYPE_CHECKING:
 
 _ENCODER = msgspec.json.Encoder(order="deterministic")
 _AS_WRITTEN = msgspec.msgpack.Encoder()  # orders may differ: such pods are only worked out once more
+# The annotations that a shape follows from.
+_SHAPING = frozenset(
+    {
+        names.STRATEGY_SCORING_TYPE,
+        names.REVOCABLE_ZONE,
+        names.PREEMPTABLE,
+        names.NUMA_TOPOLOGY_POLICY,
+        *marks.DEVICES,
+    }
+)
 
 
 class ConstraintClass:
@@ -138,6 +148,7 @@ def blueprint_of(pod: core.Pod) -> bytes | None:
     for volume in spec.volumes:
         if volume.persistent_volume_claim or volume.ephemeral or volume.image or in_tree(volume):
             return None
+    notes = pod.metadata.annotations
     written = (
         spec.containers,
         spec.init_containers,
@@ -147,18 +158,22 @@ def blueprint_of(pod: core.Pod) -> bytes | None:
         spec.topology_spread_constraints,
         spec.overhead,
         spec.resources,
-        _device_claims(pod),
+        _device_claims(pod) if spec.resource_claims else (),
         _features(spec),
-        _strategy(pod.metadata.annotations),
-        marks.is_revocable(pod.metadata.annotations),
-        pod.metadata.annotations.get(names.NUMA_TOPOLOGY_POLICY, ""),
-        [pod.metadata.annotations.get(key) for key in marks.DEVICES],
+        # Asked of every pod, and nearly all of them say nothing of the kind.
+        None if notes.keys().isdisjoint(_SHAPING) else _said_of_shape(notes),
         *reports_of(pod),
     )
     try:
         return _AS_WRITTEN.encode(written)
     except OverflowError:
         return None
+
+
+def _said_of_shape(notes: Mapping[str, str]) -> tuple[Any, ...]:
+    """Return what annotations say that a shape follows from."""
+    numa = notes.get(names.NUMA_TOPOLOGY_POLICY, "")
+    return _strategy(notes), marks.is_revocable(notes), numa, [notes.get(key) for key in marks.DEVICES]
 
 
 def reports_of(pod: core.Pod) -> tuple[Any, ...]:
@@ -202,8 +217,10 @@ def constraints_of(pod: core.Pod) -> Constraints:
 def _features(spec: core.PodSpec) -> tuple[str, ...]:
     """Return what the kubelet of a pod's node must be able to do, of what Kubernetes has nodes declare."""
     found = []
-    containers = (*spec.containers, *spec.init_containers)
-    if any(rule.action == "RestartAllContainers" for each in containers for rule in each.restart_policy_rules):
+    rules = [rule for each in spec.containers for rule in each.restart_policy_rules]
+    if spec.init_containers:
+        rules += [rule for each in spec.init_containers for rule in each.restart_policy_rules]
+    if rules and any(rule.action == "RestartAllContainers" for rule in rules):
         found.append("RestartAllContainersOnContainerExits")
     if spec.host_network and spec.host_users is False:
         found.append("UserNamespacesHostNetworkSupport")
