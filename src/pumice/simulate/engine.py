@@ -16,11 +16,12 @@ import heapq
 import time
 from typing import TYPE_CHECKING, Final
 
-from pumice.api import kinds, names, timestamp
+from pumice.api import core, kinds, names, timestamp
 from pumice.cache import effects
 from pumice.cache.cache import Cache
 from pumice.cache.options import Options
 from pumice.framework import registry
+from pumice.model import shape, task
 from pumice.scheduler.loop import Scheduler
 from pumice.simulate import forecasts
 from pumice.simulate.population import START, Population, Slot
@@ -29,7 +30,7 @@ from pumice.simulate.results import JobResult, PodRun, Result
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from pumice.api import core, scheduling
+    from pumice.api import scheduling
     from pumice.cache.reflector import EventType
     from pumice.framework.configuration import Configuration
     from pumice.framework.registry import Registry
@@ -125,7 +126,7 @@ class Simulation:
             return effects.Failure("notfound", f"pod {effect.namespace}/{effect.name} is no pod of the trace")
         if effect.volumes:
             return effects.Failure("refused", "volumes are not simulated")
-        slot.node, slot.started = effect.node, self.time
+        slot.node, slot.started = self.trace.shown.get(effect.node, effect.node), self.time
         slot.pod = self._population.running(
             slot.pod, effect.node, timestamp.format_timestamp(self.time), effect.annotations
         )
@@ -188,6 +189,8 @@ class Simulation:
                 self._change()
                 self._arrive()
                 self._decide()
+                if self.trace.stays:
+                    self._turn_away()
                 self._progress(self.time - START, self._arrived)
         except KeyboardInterrupt:
             interrupted = True
@@ -204,6 +207,8 @@ class Simulation:
         )
 
     def _furnish(self) -> None:
+        if self.trace.history is not None:
+            self.cache.cluster.arrivals.given = _shapes(self.trace.history)
         for kind, found in self._given:
             self.cache.feed(kind, "ADDED", found)
 
@@ -215,10 +220,10 @@ class Simulation:
             times.append(START + jobs[self._arrived].submit)
         if self._changed < len(self.trace.changes):
             times.append(START + self.trace.changes[self._changed].at)
-        if not times and not self._slots:
+        if not times and (self.trace.stays or not self._slots):
             return None
         wake = self.scheduler.wake
-        if wake is not None:
+        if wake is not None and not self.trace.stays:
             times.append(max(wake, self.time + 1))
         if not times:
             return None
@@ -319,7 +324,7 @@ class Simulation:
                     self._feed(kinds.POD, "ADDED", slot.pod)
 
     def _decide(self) -> None:
-        """Run cycles until one makes no progress; on a grid, one."""
+        """Run cycles until one makes no progress; on a grid, one; where pods stay, until the one that arrived has a node."""
         for _ in range(_ROUNDS):
             self.scheduler.cycle()
             for error in self.scheduler.failures:
@@ -328,16 +333,36 @@ class Simulation:
             # Without enqueue nobody counts groups by their phase, so that a change of phase alone gives nobody room.
             if self._period or not (moved or (self._votes and self.scheduler.progressed)):
                 return
+            if self.trace.stays and self.results[self._arrived - 1].start is not None:
+                return
         moment = timestamp.format_timestamp(self.time)
         raise CircularPolicyError(
             f"{self._policy}: after {_ROUNDS} cycles at {moment} the policy still decides something anew"
         )
+
+    def _turn_away(self) -> None:
+        """Let the job that arrived last go if it has not started: it was decided about, and nothing will make room for it."""
+        job = self.trace.jobs[self._arrived - 1]
+        if self.results[self._arrived - 1].start is None and job.key in self._groups:
+            self._feed(kinds.POD_GROUP, "DELETED", self._groups.pop(job.key))
+            _, slot = self._slots.popitem()  # it has one pod, the last that was made
+            self._feed(kinds.POD, "DELETED", slot.pod)
 
     def _stop_all(self) -> None:
         """Keep what still runs when nothing more happens."""
         for slot in self._slots.values():
             if slot.started >= 0:
                 self._stop(slot, evicted=False)
+
+
+def _shapes(specs: Sequence[core.PodSpec]) -> list[shape.Shape]:
+    """Return the shapes of pods with these specs, each worked out once."""
+    known: dict[int, shape.Shape] = {}
+    shapes = shape.Shapes()
+    for spec in specs:
+        if id(spec) not in known:
+            known[id(spec)] = task.build(core.Pod(spec=spec), shapes).shape
+    return [known[id(spec)] for spec in specs]
 
 
 def _priorities(cluster: Sequence[Given]) -> dict[str, int]:

@@ -30,6 +30,8 @@ def load(settings: Settings, repetition: int = 0) -> Loaded:
     if settings.first:
         trace.jobs = trace.jobs[: settings.first]
     reshaping.estimate(trace, settings.estimates)
+    if settings.typical == "trace":
+        trace.history = [each.spec for job in trace.jobs for each in job.members for _ in range(each.count)]
     cluster = preparing.cluster(trace, given)
     if settings.stay:
         return Loaded(*stay.prepare(trace, cluster, settings))
@@ -48,7 +50,7 @@ def read(settings: Settings) -> Trace:
         case "jobs":
             return job_files.read(settings.trace)
         case "openb":
-            return openb.read(settings.trace)
+            return openb.read(settings.trace, stay=settings.stay)
         case _:
             return recorded.read(settings.trace)
 

@@ -19,7 +19,7 @@ def cluster(trace: Trace, given: Sequence[Given]) -> list[Given]:
         raise TraceError(trace.source, 0, "", "the trace describes no nodes; give them with --cluster FILE")
     _check(trace, given)
     found = list(given)
-    for name in (names.ROOT_QUEUE, names.DEFAULT_QUEUE, *(job.queue for job in trace.jobs)):
+    for name in dict.fromkeys((names.ROOT_QUEUE, names.DEFAULT_QUEUE, *(job.queue for job in trace.jobs))):
         if name and not _has(found, kinds.QUEUE, name):
             reclaimable = name != names.ROOT_QUEUE
             spec = scheduling.QueueSpec(weight=1, reclaimable=reclaimable)

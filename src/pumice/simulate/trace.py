@@ -86,6 +86,12 @@ class Trace(msgspec.Struct, kw_only=True):
     changes: list[Change] = []
     skipped: int = 0
     notes: list[str] = []
+    stays: bool = False
+    """Whether pods arrive one by one, each decided before the next: whoever finds no room goes."""
+    shown: dict[str, str] = {}
+    """What nodes are called whose names say their order."""
+    history: list[core.PodSpec] | None = None
+    """Pods that are typical, if they are told and not learnt from those that arrive."""
 
 
 def pod_spec(requests: meta.ResourceList, *, scheduler: str, **more: object) -> core.PodSpec:
