@@ -35,6 +35,7 @@ import command_pages  # noqa: E402  stands beside this file
 import differences  # noqa: E402  stands beside this file
 import members  # noqa: E402  stands beside this file
 import plugin_types  # noqa: E402  stands beside this file
+import simulate_output  # noqa: E402  stands beside this file
 import why_output  # noqa: E402  stands beside this file
 
 FLAG_KINDS = {
@@ -66,6 +67,8 @@ def pages() -> dict[str, str]:
         "docs/reference/metrics.md": _metrics(),
         "README.md": _readme(plugins, actions),
         "docs/why.md": _why(),
+        "docs/simulate.md": simulate_output.refreshed(_stored("docs/simulate.md")),
+        **simulate_output.plots(),
     }
 
 

@@ -14,6 +14,7 @@ from pumice.actions.placing import (
     inside_domains,
     known_failures,
     minimum,
+    no_room,
     rounds,
     surplus,
     task_runs,
@@ -80,6 +81,7 @@ class Allocate(Action):
     def _serve_all(self, session: Session, waiting: Iterable[Job]) -> None:
         """Serve gangs that were left incomplete, then the first job of the first queue until no queue has a job left."""
         self._failures = known_failures.KnownFailures()
+        self._no_room = no_room.NoRoom(session)
         self._surplus = surplus.Surplus()
         self._held_back = held_back.HeldBack(session)
         members, work = self._work(session, waiting)
@@ -166,7 +168,7 @@ class Allocate(Action):
         while len(jobs):
             job = jobs.pop()
             tasks = work[job.key]
-            if self._is_known_to_fail(session, job, tasks):
+            if self._is_known_to_fail(session, queue, job, tasks):
                 continue
             if (stays := self._held_back.known(queue, job, tasks)) is not None:
                 self._leave_holding(session, job, tasks[0], stays.refusal)
@@ -282,15 +284,18 @@ class Allocate(Action):
         if session.findings.phase(job) == names.PHASE_INQUEUE:
             session.never_running.say(job)
 
-    def _is_known_to_fail(self, session: Session, job: Job, tasks: list[Task]) -> bool:
-        """Tell at once that a job fails as an equal one has just failed: all its tasks are alike, and no node takes one."""
+    def _is_known_to_fail(self, session: Session, queue: Queue, job: Job, tasks: list[Task]) -> bool:
+        """Tell at once that a job fails, as an equal one has just failed or since no node has so much: all its tasks are alike, and no node takes one."""
         first, least = tasks[0], job.min_member
         if len(tasks) != least or session.reserved or first.nominated or first.gated:
             return False
-        failure = self._failures.of(first)
-        if failure is None or session.topology.steers(job):
+        known = self._failures.of(first)
+        if session.topology.steers(job):
             return False
         if least > 1 and any(task.shape is not first.shape or task.bond is not first.bond for task in tasks):
+            return False
+        failure = known if known is not None else self._no_room.failure(queue, job, tasks)
+        if failure is None:
             return False
         session.findings.attempt(job)
         if session.findings.errors(job):
@@ -303,6 +308,10 @@ class Allocate(Action):
         session.record.judge(job.key, self.name, said)
         if failure.due:
             self._beyond_due[job.key] = job
+        if known is None:
+            self._failures.add(first, failure)
+            if session.findings.phase(job) == names.PHASE_INQUEUE:
+                session.never_running.say(job)
         return True
 
     def _set_aside(self, session: Session, job: Job) -> None:

@@ -31,6 +31,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     feature_gates: tuple[str, ...] = ()
     reason_patience: int = 0
     """Microseconds for which a reason to wait must stand before it is written on a pod or group; for cycles that start at once, to which a gang arrives in parts."""
+    queue_statuses: bool = True
+    """Whether statuses of queues are written: decisions do not rest on them, and where nobody reads them each costs a cycle more than it is worth."""
     plain: bool = False
     """Whether no shortcut is taken: the same decisions, the long way."""
 

@@ -95,6 +95,8 @@ class Publisher:
             self._write_queues(now)
 
     def _write_queues(self, now: int) -> None:
+        if not self._cache.options.queue_statuses:
+            return
         may_write = functools.partial(self._paces.may_write_queue, now=now)
         for patch in queues.patches(self._cluster, self.queue_kinds, may_write):
             self._cache.world.send(patch)

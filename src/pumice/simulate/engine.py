@@ -61,7 +61,7 @@ class Simulation:
         progress: Callable[[int, int], None] = lambda _time, _arrived: None,
     ) -> None:
         self.trace = trace
-        self.cache = Cache(self, Options())
+        self.cache = Cache(self, Options(queue_statuses=False))
         self.time = START
         self._period = period
         self._progress = progress
@@ -161,6 +161,12 @@ class Simulation:
             job = self._jobs.get(f"{effect.namespace}/{effect.name}")
             if job is not None:
                 self._hear(self.results[job], effect.body.get("status", {}).get("conditions", ()))
+        elif effect.kind is kinds.POD and (slot := self._slots.get(effect.uid)) is not None:
+            result = self.results[slot.job]
+            for condition in effect.body.get("status", {}).get("conditions", ()):
+                # Of a job that may start with any of its pods, only these say why it waits.
+                if condition["type"] == names.CONDITION_POD_SCHEDULED and result.start is None and not result.reason:
+                    result.reason = condition.get("message", "")
         return None
 
     def _hear(self, result: JobResult, conditions: Sequence[Mapping[str, str]]) -> None:
@@ -169,7 +175,7 @@ class Simulation:
                 if result.start is None:
                     result.reason = condition["message"]
             elif condition["type"] == forecasts.CONDITION and result.start is None:
-                forecasts.note(result.forecasts, condition, self.time - START, START)
+                forecasts.note(result.forecasts, condition, self.time, START)
 
     def _schedule(self, at: int, what: int, uid: str) -> None:
         self._count += 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
     from pumice.simulate.judging import Case, Figures
 
+_COUNTS: Final = re.compile(r"; \d+/\d+ tasks in gang unschedulable")
 DIFFERING: Final = 10
 """So many jobs are told of on which the first two policies differ most."""
 
@@ -237,8 +239,13 @@ def told(found: Iterable[Difference], policies: Sequence[str]) -> list[str]:
         starts = " and ".join(
             f"{_moment(start)} under {name}" for start, name in zip(each.starts, policies, strict=True)
         )
-        lines += [f"  {each.job}: {starts}", f"      {each.slower}: {each.reason}"]
+        lines += [f"  {each.job}: {starts}", f"      {each.slower}: {brief(each.reason)}"]
     return lines
+
+
+def brief(reason: str) -> str:
+    """Return the sentence of a reason that names what is missing; the rest counts pods as Volcano does."""
+    return _COUNTS.split(reason, maxsplit=1)[0]
 
 
 def _moment(start: int | None) -> str:
@@ -248,7 +255,7 @@ def _moment(start: int | None) -> str:
 def never(case: Case) -> list[str]:
     """Say which jobs never fit, and why."""
     found = judging.never_fitting(case)
-    lines = [f"  {case.job(each).key}: {each.reason or 'no reason was given'}" for each in found[:DIFFERING]]
+    lines = [f"  {case.job(each).key}: {brief(each.reason) or 'no reason was given'}" for each in found[:DIFFERING]]
     if len(found) > DIFFERING:
         lines.append(f"  … and {len(found) - DIFFERING:,} more")
     return [f"{len(found):,} jobs never fit under {case.result.policy}:", *lines] if found else []
