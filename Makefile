@@ -10,7 +10,7 @@ PYTEST := $(PY) -m pytest -n $(JOBS) --dist worksteal
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test pythons fuzz lives changes check bench counters figures bench-cluster bench-up kube cluster format docs pages wheel image clean
+.PHONY: help setup demo test pythons fuzz lives changes check bench counters figures bench-cluster bench-up kube browser cluster format docs pages wheel image clean
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -64,6 +64,9 @@ figures: setup  ## take the figures of docs/performance.md anew (WORKLOADS="a b"
 
 kube: setup  ## provide etcd, kube-apiserver and kubectl for the tests; the last line is their folder
 	@$(PY) -m testbed.provide $(WITH:%=--with %)
+
+browser: setup  ## provide chromium for the tests of the page; the last line is where it is
+	@$(PY) -m testbed.browser
 
 cluster: setup  ## run an API server to try things on, until Ctrl-C; needs make kube first
 	@$(PY) -m testbed

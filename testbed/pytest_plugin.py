@@ -1,4 +1,4 @@
-"""Leave tests against a real API server out where there is none, and say so in one line; with CI=true they fail instead."""
+"""Leave tests against a real API server or browser out where there is none, and say so in one line; with CI=true they fail instead."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from testbed import old_etcd, provide
+from testbed import browser, old_etcd, provide
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -33,6 +33,7 @@ _NEEDS = {
     "kube": ("a real API server", provide.HOW),
     "old_etcd": ("an API server over an old etcd", provide.how(old_etcd.NAME)),
     "helm": ("helm", provide.how("helm")),
+    "browser": ("a real browser", browser.HOW),
     "go_clients": ("kube-scheduler and Kubernetes' controllers", provide.how(*provide.GO_CLIENTS)),
     "controller_manager": ("kube-controller-manager", provide.how("kube-controller-manager")),
     "volcano": ("Volcano's programs", provide.how("volcano")),
@@ -50,6 +51,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Declare the markers."""
     config.addinivalue_line("markers", "kube: needs a real API server (implied by the fixture api_server)")
     config.addinivalue_line("markers", "old_etcd: needs an old etcd besides (implied by the fixture old_api_server)")
+    config.addinivalue_line("markers", "browser: needs a real browser")
     config.addinivalue_line("markers", "helm: needs helm (implied by the fixture helm)")
     config.addinivalue_line(
         "markers", "go_clients: needs kube-scheduler and Kubernetes' controllers (implied by the fixture go_clients)"
@@ -103,10 +105,11 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 def _missing(items: Sequence[pytest.Item]) -> tuple[str, ...]:
     """Return the markers that nothing here can serve; look only for what some test needs."""
     wanted = [marker for marker in _NEEDS if any(item.get_closest_marker(marker) for item in items)]
-    found: dict[str, Callable[[], Path | None]] = {
+    found: dict[str, Callable[[], object]] = {
         "kube": provide.binaries,
         "old_etcd": old_etcd.find,
         "helm": lambda: provide.program("helm"),
+        "browser": browser.find,
         "go_clients": partial(_all_of, provide.GO_CLIENTS),
         "controller_manager": partial(provide.program, "kube-controller-manager"),
         "volcano": partial(_all_of, provide.VOLCANO),

@@ -34,7 +34,8 @@ class RunningCluster:
         self.stop()
 
     def start(self):
-        command = [sys.executable, "-c", "from pumice.cli import main; main()", "up", *self._arguments]
+        page = [] if "--web" in self._arguments else ["--no-web"]  # nobody looks
+        command = [sys.executable, "-c", "from pumice.cli import main; main()", "up", *page, *self._arguments]
         # To a file, not to a pipe: whoever writes to a pipe that nobody reads stops sooner or later.
         with tempfile.NamedTemporaryFile(dir=self.folder, prefix="output-", delete=False) as output:
             self.process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)

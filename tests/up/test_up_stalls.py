@@ -95,7 +95,7 @@ def test_whichever_thread_of_a_local_cluster_stands_still_it_ends_with_an_error_
     try:
         for part in ("deciding", "io", "api", "journal"):
             data = ("--data", str(tmp_path / f"data-{part}"))
-            made.append(Stalling(tmp_path, part, "up", "--nodes", "1", *data).printed("Ctrl-C ends it"))
+            made.append(Stalling(tmp_path, part, "up", "--no-web", "--nodes", "1", *data).printed("Ctrl-C ends it"))
         for each in made:
             each.end().stall()
         for each in made:
@@ -115,7 +115,7 @@ def test_kubelets_and_controllers_that_wait_for_ever_end_a_local_cluster_though_
     made = {}
     try:
         for part, told in (("kubelets", "kubelets"), ("local-controllers", "controllers")):
-            made[told] = Stalling(tmp_path, part, "up", "--nodes", "1", "--scheduler", "none").printed("Ctrl-C ends it")
+            made[told] = Stalling(tmp_path, part, "up", "--no-web", "--nodes", "1", "--scheduler", "none").printed("Ctrl-C ends it")
         for each in made.values():
             each.end().stall()
         for told, each in made.items():

@@ -64,7 +64,7 @@ def check(context: click.Context, files: tuple[str, ...], folder: str) -> None:
 @click.pass_context
 def show(context: click.Context, file: str | None, folder: str) -> None:
     """Show the effective configuration: the built-in default, or what a file comes to."""
-    from pumice.cli import configuration_text  # noqa: PLC0415  imports yaml, which help does not need
+    from pumice.study import configuration_text  # noqa: PLC0415  imports yaml, which help does not need
 
     known = plugins_dir.load(folder).catalog()
     loaded = _load(file, known)
@@ -102,8 +102,7 @@ def diff(  # noqa: PLR0917  one parameter per option
     folder: str,
 ) -> None:
     """Show where two configurations decide differently on the same clusters."""
-    from pumice.cli import comparison_text  # noqa: PLC0415  imports numpy, which help does not need
-    from pumice.study import configuring, files  # noqa: PLC0415  as above
+    from pumice.study import comparison_text, configuring, files  # noqa: PLC0415  imports numpy, which help does not need
     from pumice.study.comparing import compare  # noqa: PLC0415  as above
     from pumice.study.state import StudyError  # noqa: PLC0415  as above
 

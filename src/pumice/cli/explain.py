@@ -98,8 +98,7 @@ def _texts(
     place: cluster_options.Place, request: Request, known: Registry, form: str, period: float | None, *, verbose: bool
 ) -> Iterator[tuple[str, bool]]:
     """Give the answer and whether it is refused, with a period again whenever it says something else."""
-    from pumice.cli import explanation_text  # noqa: PLC0415  as above
-    from pumice.study import explanation  # noqa: PLC0415  as above
+    from pumice.study import explanation, explanation_text  # noqa: PLC0415  as above
 
     said = ""
     while True:

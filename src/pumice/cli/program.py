@@ -41,6 +41,7 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "up": ("pumice.cli.up", "Run a batch cluster on this machine, for kubectl and everything else."),
     "uninstall": ("pumice.cli.uninstall", "Print what pumice install has installed, to delete it."),
     "vet": ("pumice.cli.vet", "Find mistakes in manifests before they are applied."),
+    "web": ("pumice.cli.web", "Serve a page that shows who holds what, who waits and why, live."),
     "what-if": (
         "pumice.cli.what_if",
         "Show what a change of objects or of the configuration would do, without doing it.",
@@ -55,6 +56,7 @@ Examples:
   pumice explain job llama -n train    why it waits, and the smallest change that would start it
   pumice job list --watch              Volcano's jobs, with vcctl's verbs and columns
   pumice top                           queues, jobs and nodes of a real cluster, live
+  pumice web                           the same in a browser, with why and what if
   pumice config check scheduler.yaml   find mistakes before the scheduler does
   pumice scheduler --kubeconfig FILE   schedule the pods of a real cluster
 """

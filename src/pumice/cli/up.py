@@ -107,6 +107,10 @@ Exit status: 0 ended by Ctrl-C or SIGTERM, 1 could not start or had to give up, 
     help="let the jobs of `pumice demo` arrive on four nodes, ten times as fast, and tell what happens",
 )
 @click.option(
+    "--web/--no-web", default=True, show_default=True, help="serve a page that shows it, and print its address"
+)
+@click.option("--web-port", type=click.IntRange(0, 65535), default=0, help="port of the page on 127.0.0.1; else any")
+@click.option(
     "-v",
     "verbosity",
     type=int,
@@ -127,8 +131,10 @@ def command(  # noqa: PLR0917  click gives each option by its name
     speed: float,
     load: Path | None,
     verbosity: int,
+    web_port: int,
     *,
     demo: bool,
+    web: bool,
 ) -> None:
     """Run a batch cluster on this machine: API server, nodes, controllers and scheduler in one process."""
     from pumice.local_cluster import options, starting  # noqa: PLC0415  imports aiohttp, which help does not need
@@ -145,6 +151,8 @@ def command(  # noqa: PLR0917  click gives each option by its name
         speed=speed,
         load=load,
         verbosity=verbosity,
+        web=web,
+        web_port=web_port,
     )
     try:
         context.exit(_perform(context, wanted) if demo else starting.run(wanted, click.echo))

@@ -51,8 +51,7 @@ def command(files: tuple[str, ...], **given: Any) -> None:
         raise click.UsageError(
             "say what is to change: manifests, --drain NODE, --delete KIND/NAME or --new-config FILE"
         )
-    from pumice.cli import comparison_text  # noqa: PLC0415  imports numpy, which help does not need
-    from pumice.study import comparing, configuring, rights  # noqa: PLC0415  as above
+    from pumice.study import comparing, comparison_text, configuring, rights  # noqa: PLC0415  imports numpy, which help does not need
     from pumice.study import files as study_files  # noqa: PLC0415  as above
     from pumice.study.state import StudyError  # noqa: PLC0415  as above
 

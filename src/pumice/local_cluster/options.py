@@ -31,4 +31,6 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     speed: float = 1.0
     load: Path | None = None
     verbosity: int = 0
+    web: bool = False
+    web_port: int = 0
     kubelets: bool = True  # without them nobody serves the nodes, as on a bare API server

@@ -15,7 +15,7 @@ import msgspec
 
 from pumice.apiserver.schemas import cel as rules
 from pumice.cel import language
-from pumice.local_cluster import access_files, api_thread, controlling, live_line, platforms
+from pumice.local_cluster import access_files, api_thread, controlling, live_line, page, platforms
 from pumice.server.health import overdue
 from pumice.server.threads import watchdog
 
@@ -101,6 +101,7 @@ def _run(options: Options, folder: Path, tell: Callable[[str], None], beside: Be
     if not language.is_installed():
         tell(rules.NOT_EVALUATED)
     line.start()
+    shown = page.Page(options, access, line.print_above) if options.web else None
     try:
         wanted = options.scheduler == "pumice"
         status = _schedule(options, access, folder, ending, watching) if wanted else _wait(ending)
@@ -108,6 +109,8 @@ def _run(options: Options, folder: Path, tell: Callable[[str], None], beside: Be
         watching.stop()
         raise
     finally:
+        if shown is not None:
+            shown.stop()
         line.stop()
         api.stop()
     return 1 if api.has_failed else status

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pumice.framework.explaining.explanations import Explanation
     from pumice.framework.registry import Registry
     from pumice.study import live
+    from pumice.study.configuring import Policy
     from pumice.study.state import State
 
 _FOUND_BY: Final[dict[str, tuple[kinds.Kind, ...]]] = {
@@ -89,8 +90,9 @@ def answer(
     told: Callable[[str], None] = lambda _text: None,
     access: live.Access | None = None,
     warnings: Warnings = lambda _objects: (),
+    kept: Callable[[Policy], Rehearsal | None] = lambda _policy: None,
 ) -> Answer:
-    """Explain an object of a cluster; `warnings` gives the events about objects, where there is somebody to ask."""
+    """Explain an object of a cluster; `warnings` gives the events about objects, where there is somebody to ask, `kept` a model of the same objects under a policy."""
     key = _found(state, request)
     pods = list(_pods_of(state, request.what, key))
     policy = configuring.choose(
@@ -101,7 +103,9 @@ def answer(
     explanation, found = None, None
     if not wanting:
         told(f"building the model of {len(state.objects)} objects")
-        rehearsal = Rehearsal(state.objects, policy.configuration, policy.options, state.now, known, jobs=state.jobs)
+        rehearsal = kept(policy) or Rehearsal(
+            state.objects, policy.configuration, policy.options, state.now, known, jobs=state.jobs
+        )
         explanation = _explained(rehearsal, request.what, key)
         target = _target(rehearsal, explanation) if request.search else None
         found = search.search(rehearsal, target, told=told) if target is not None else None

@@ -68,15 +68,12 @@ def read(access: Access, told: Told = lambda _kind, _count: None, namespace: str
 async def _read(access: Access, told: Told, namespace: str) -> State:
     where = connection.load(access.kubeconfig, access.context, access.master)
     async with Client(where) as client:
-        specs = informers.standard(Options(), csi_storage=True, raw=(kinds.JOB,))
-        wanted = [spec for spec in specs if spec.kind is not kinds.POD]
-        # All pods in one list: whose scheduler is meant is known only when they are there.
-        wanted.insert(0, WatchSpec(kinds.POD))
+        wanted = specs()
         turns = asyncio.Semaphore(SIDE_BY_SIDE)
         reading = _Reading(client, told, turns, namespace)
         found = await asyncio.gather(*(reading.kind(spec) for spec in wanted))
         objects = [(spec.kind, each) for spec, listed in zip(wanted, found, strict=True) for each in listed]
-        text, place, unread = await _configuration(client)
+        text, place, unread = await configuration(client)
     return State(
         source=f"cluster {where.server}",
         now=time.time_ns() // 1000,
@@ -86,6 +83,12 @@ async def _read(access: Access, told: Told, namespace: str) -> State:
         configuration_source=place,
         denied=tuple(sorted([*reading.denied, *unread], key=lambda each: each.right)),
     )
+
+
+def specs() -> list[WatchSpec]:
+    """Say what is read: everything that a scheduler watches, and all pods in one list: whose scheduler is meant is known only when they are there."""
+    standard = informers.standard(Options(), csi_storage=True, raw=(kinds.JOB,))
+    return [WatchSpec(kinds.POD), *(spec for spec in standard if spec.kind is not kinds.POD)]
 
 
 class _Resource(msgspec.Struct):
@@ -182,7 +185,7 @@ def _is_done(found: Found) -> bool:
     return isinstance(found, core.Pod) and found.status.phase in _ENDED and not native_groups.job_key(found)
 
 
-async def _configuration(client: Client) -> tuple[str | None, str, list[Denied]]:
+async def configuration(client: Client) -> tuple[str | None, str, list[Denied]]:
     """Find the configuration that a scheduler of this cluster runs with, in the places where installations keep it."""
     unread = []
     for namespace, name in PLACES:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pumice.framework import causes, closing
-from pumice.framework.explaining import jobs, nodes, placements, queues
+from pumice.framework.explaining import jobs, nodes, placements, queue_shares, queues
 from pumice.framework.explaining.explanations import PodExplanation
 from pumice.model.statuses import Status
 
 if TYPE_CHECKING:
     from pumice.framework.engine import Engine
     from pumice.framework.explaining.explanations import JobExplanation, NodeExplanation, QueueExplanation
+    from pumice.framework.explaining.queue_shares import QueueShare
     from pumice.framework.session import Session
     from pumice.model.task import Task
 
@@ -41,6 +42,10 @@ class Explainer:
         """Explain a queue."""
         queue = self.session.cluster.queues.get(name)
         return None if queue is None else queues.explain(self.session, queue)
+
+    def shares(self) -> tuple[QueueShare, ...]:
+        """Say how all queues stand."""
+        return queue_shares.shares(self.session)
 
     def node(self, name: str) -> NodeExplanation | None:
         """Explain a node."""

@@ -264,7 +264,7 @@ class Going(Fact, frozen=True, kw_only=True):
 
 
 class QueueExplanation(Fact, frozen=True, kw_only=True):
-    """How a queue stands: its share, what it is due, who holds what, what would be reclaimed for whom."""
+    """How a queue stands: its share, what it is due, who holds what, what would be reclaimed for whom; `waiting` are its first jobs that wait, in the order in which they would be served."""
 
     queue: str
     state: str
@@ -282,6 +282,7 @@ class QueueExplanation(Fact, frozen=True, kw_only=True):
     claimed: tuple[Claim, ...] = ()
     going: tuple[Going, ...] = ()
     children: tuple[str, ...] = ()
+    waiting: tuple[str, ...] = ()
 
 
 class NodePod(Fact, frozen=True, kw_only=True):

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pumice.api import names
 from pumice.framework import queue_room, subject
 from pumice.framework.explaining.amounts import UNLIMITED, shown, vector_shown
 from pumice.framework.explaining.explanations import (
@@ -141,6 +142,7 @@ def explain(session: Session, queue: Queue) -> QueueExplanation:
         claimed=tuple(claim for claim in claims if claim.owner == queue.name),
         going=tuple(_going(session, jobs)),
         children=tuple(sorted(each.name for each in session.cluster.queues.values() if each.parent == queue.name)),
+        waiting=tuple(job.key for job in _served_next(session, queue)[:JOBS]),
     )
 
 
@@ -256,11 +258,27 @@ def _has_children(session: Session, queue: Queue) -> bool:
 
 def _first_waiting(session: Session, queue: Queue) -> Job | None:
     """Return the job of a queue that would be served first of those that wait."""
+    return next(iter(_waiting(session, queue)), None)
+
+
+def _waiting(session: Session, queue: Queue) -> list[Job]:
+    """Return the jobs of a queue that wait, in the order in which they would be served."""
     cluster = session.cluster
     waiting = [
         cluster.jobs[key] for key in queue.jobs if key in cluster.pending_jobs and session.usable(cluster.jobs[key])
     ]
-    return session.job_order.sort(waiting)[0] if waiting else None
+    return session.job_order.sort(waiting) if waiting else []
+
+
+def _served_next(session: Session, queue: Queue) -> list[Job]:
+    """Return the jobs of a queue that want something, those that are not let in yet among them, in the order in which they would be served."""
+    jobs = session.usable_jobs(session.cluster.jobs[key] for key in queue.jobs if key in session.cluster.jobs)
+    waiting = [
+        job
+        for job in jobs
+        if job.key in session.cluster.pending_jobs or session.findings.phase(job) in ("", names.PHASE_PENDING)
+    ]
+    return session.job_order.sort(waiting) if waiting else []
 
 
 def _may_not_ask(session: Session, queue: Queue, job: Job) -> str:

@@ -16,7 +16,7 @@ from pumice.study import rights
 from pumice.study.state import Denied, StudyError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable, Sequence
+    from collections.abc import AsyncIterator, Collection, Iterable, Sequence
 
     from pumice.kube.calls.client import Client
 
@@ -88,9 +88,14 @@ class Reading:
                     self._told.clear()
                     await self._told.wait()
 
-    def missing(self) -> tuple[str, ...]:
-        """Say what is not shown, and why."""
-        return tuple(line for follower in self._followers if (line := self._gap(follower)))
+    def missing(self, of: Collection[kinds.Kind] = ()) -> tuple[str, ...]:
+        """Say what is not shown, and why; of some kinds alone, if any are named."""
+        asked = (follower for follower in self._followers if not of or follower.spec.kind in of)
+        return tuple(line for follower in asked if (line := self._gap(follower)))
+
+    def denied(self) -> tuple[Denied, ...]:
+        """Name the kinds that may not be listed."""
+        return tuple(Denied(each.spec.kind, each.error) for each in self._followers if each.state == "forbidden")
 
     def wrong(self) -> tuple[str, ...]:
         """Name the tables whose rows could be read and whose counts would be wrong."""
@@ -125,7 +130,7 @@ class Reading:
 
 def _is_rare(follower: Follower) -> bool:
     """Tell whether a kind is not served that few clusters serve: nobody misses it."""
-    return follower.state == "absent" and follower.spec.kind is kinds.NATIVE_POD_GROUP
+    return follower.state == "absent" and follower.spec.kind not in (kinds.QUEUE, kinds.POD_GROUP)
 
 
 class _Patience:

@@ -85,7 +85,7 @@ class PodRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EvictionRow(msgspec.Struct, frozen=True, kw_only=True):
-    """A pod that had to go: for which claimant, of which group and queue, by which action, whose rules and which plan, as far as that is told; `text` is all that is."""
+    """A pod that had to go, of the group `victim`: for which claimant, of which group and queue, by which action, whose rules and which plan, as far as that is told; `text` is all that is."""
 
     id: str
     time: int
@@ -98,6 +98,7 @@ class EvictionRow(msgspec.Struct, frozen=True, kw_only=True):
     queue: str = ""
     rules: str = ""
     plan: int | None = None
+    victim: str = ""
 
 
 class Scene(msgspec.Struct, frozen=True, kw_only=True):

@@ -183,7 +183,12 @@ class Tracker:
         return self._running if row.phase == names.PHASE_RUNNING else None
 
     def _evicted(self, row: EvictionRow | None) -> None:
-        if row is None or self._evictions.get(row.id) == row:
+        if row is None:
+            return
+        known, victim = self._evictions.get(row.id), self._pods.get((row.namespace, row.pod))
+        group = victim.group[1] if victim is not None and victim.group is not None else known.victim if known else ""
+        row = structs.replace(row, victim=group)
+        if row == known:
             return
         self._evictions[row.id] = row
         if len(self._evictions) > MOST_EVICTIONS:
@@ -237,6 +242,17 @@ class Tracker:
         found = self._nodes.get(name)
         return None if found is None else self._node_row(found)
 
+    def sums(self) -> tuple[Amounts, Amounts]:
+        """Add up what is in use on all nodes, and what pods of groups ask for that have none."""
+        used: Amounts = {}
+        asked: Amounts = {}
+        for name in self._nodes:
+            if (tally := self._by_node.get(name)) is not None:
+                _add(used, tally.amounts)
+        for tally in self._by_group.values():
+            _add(asked, tally.asked)
+        return used, asked
+
     def pods_of(self, *, group: Key | None = None, node: str = "") -> Iterator[PodRow]:
         """Walk over the pods of a group, or on a node, by name."""
         tally = self._by_group.get(group) if group is not None else self._by_node.get(node)
@@ -265,6 +281,11 @@ class Tracker:
             held=dict(tally.amounts),
             asked=dict(tally.asked),
         )
+
+
+def _add(sums: Amounts, more: Amounts) -> None:
+    for name, amount in more.items():
+        sums[name] = sums.get(name, 0) + amount
 
 
 def _put(known: dict[K, V], key: K, new: V | None) -> None:

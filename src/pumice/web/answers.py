@@ -1,0 +1,133 @@
+"""Answers to questions about a cluster that stands in memory: what the commands print, as records for the page and as their lines."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from pumice.framework import explaining
+from pumice.framework import registry as registries
+from pumice.server.configuration import plugin_files
+from pumice.study import (
+    comparing,
+    comparison_text,
+    configuration_text,
+    configuring,
+    explanation,
+    explanation_text,
+    files,
+    rights,
+)
+from pumice.study.state import StudyError
+from pumice.web import questions
+
+if TYPE_CHECKING:
+    from pumice.framework.registry import Registry
+    from pumice.study.configuring import Policy
+    from pumice.study.rehearsal import Rehearsal
+    from pumice.study.state import State
+
+PASTED: Final = "what was pasted"
+
+
+class Subject(msgspec.Struct, frozen=True, kw_only=True):
+    """What answers rest on: the objects, the policy in force, and a model of them under it."""
+
+    state: State
+    policy: Policy
+    rehearsal: Rehearsal
+    known: Registry
+    given: str = ""
+
+
+def registry(plugins: str) -> Registry:
+    """Give the plugins and actions that a policy may list."""
+    known = registries.installed()
+    return plugin_files.extend(known, plugins) if plugins else known
+
+
+def answer(subject: Subject, question: questions.Question) -> questions.Answer:
+    """Answer a question; what goes wrong is part of the answer."""
+    try:
+        match question:
+            case questions.Explain():
+                found = _explained(subject, question)
+            case questions.Shares():
+                found = _shares(subject)
+            case questions.Policy():
+                found = _policy(subject)
+            case questions.WhatIf():
+                found = _what_if(subject, question)
+        return questions.Answer(body=msgspec.json.encode(found))
+    except StudyError as error:
+        return questions.Answer(problem=str(error))
+    except Exception as error:  # noqa: BLE001  whoever asked is told
+        return questions.Answer(problem=f"the answer breaks down: {type(error).__name__}: {error}")
+
+
+def _explained(subject: Subject, asked: questions.Explain) -> dict[str, Any]:
+    request = explanation.Request(what=asked.what, name=asked.name, config=subject.given)
+    told = explanation.answer(
+        subject.state,
+        request,
+        subject.known,
+        kept=lambda policy: subject.rehearsal if policy.options == subject.policy.options else None,
+    )
+    return {"answer": told, "lines": explanation_text.body(told, verbose=True)}
+
+
+def _shares(subject: Subject) -> dict[str, Any]:
+    rehearsal = subject.rehearsal
+    with rehearsal.cycle() as (session, _):
+        shares = explaining.Explainer(rehearsal.engine, session).shares()
+        return {"queues": {each.queue: each for each in shares}, "hyperNodes": _hyper_nodes(rehearsal)}
+
+
+def _hyper_nodes(rehearsal: Rehearsal) -> dict[str, str]:
+    """Give the lowest hyper-node of each node that is in one."""
+    tree, table = rehearsal.cluster.hyper_nodes.tree, rehearsal.cluster.nodes
+    if tree.is_flat:
+        return {}
+    return {
+        record.name: tree.domains[index].name
+        for record, index in zip(table.records[: table.count], tree.lowest.tolist(), strict=True)
+        if index >= 0
+    }
+
+
+def _policy(subject: Subject) -> dict[str, Any]:
+    policy = subject.policy
+    loaded, known = policy.configuration, subject.known.catalog()
+    return {
+        "source": policy.source,
+        "schedulers": policy.options.scheduler_name,
+        "text": configuration_text.render(loaded, known),
+        "actions": loaded.action_names,
+        "tiers": [[plugin.name for plugin in tier] for tier in loaded.tiers],
+        "warnings": [str(each) for each in loaded.warnings],
+        "leftOut": policy.left_out,
+    }
+
+
+def _what_if(subject: Subject, asked: questions.WhatIf) -> dict[str, Any]:
+    before = after = subject.policy
+    rights.check(subject.state, before.configuration, given_policy=bool(subject.given))
+    with tempfile.TemporaryDirectory(prefix="pumice-web-") as folder:
+        pasted = Path(folder) / "pasted.yaml"
+        try:
+            if asked.config:
+                pasted.write_text(asked.config)
+                loaded = configuring.load_file(str(pasted), subject.known)
+                after = configuring.Policy(loaded, PASTED, before.options)
+            manifests: tuple[dict[str, Any], ...] = ()
+            if asked.manifests:
+                pasted.write_text(asked.manifests)
+                manifests = tuple(files.manifests_of(str(pasted)))
+            change = comparing.Change(apply=manifests, drain=asked.drain)
+            found = comparing.compare(subject.state, before, after, subject.known, change=change)
+        except StudyError as error:
+            raise StudyError(str(error).replace(str(pasted), PASTED)) from None
+    return {"comparison": found, "lines": list(comparison_text.lines(found))}

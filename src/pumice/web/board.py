@@ -1,0 +1,213 @@
+"""The rows that are shown, encoded once for all viewers: what is there, what is new since a version, and what was there at a moment of the last hour.
+
+Each row is JSON from the moment it changes; a batch, a whole scene and a step back in time only put such pieces together. What is remembered is bounded in bytes.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import msgspec
+
+from pumice.api import duration
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from pumice.study.following.tracking import Tracker
+
+MEMORY: Final = duration.HOUR
+MOST_BYTES: Final = 64 << 20
+"""Of rows as they were; the oldest are forgotten first."""
+CATCHING_UP: Final = 8 << 20
+"""Bytes of batches that are kept for pages that lost their connection."""
+SAMPLES: Final = 360
+SAMPLE: Final = 10 * duration.SECOND
+MOST_EVICTIONS: Final = 500
+MOMENTS: Final = 40
+"""Changes of phase that are remembered of one job."""
+_ROW: Final = 64  # bytes that keeping a row costs beside its JSON
+
+Place = tuple[str, str]
+
+
+class Batch(NamedTuple):
+    """What is new with a version."""
+
+    version: int
+    data: bytes
+
+
+class _Step(NamedTuple):
+    """What was there before a moment."""
+
+    time: int
+    before: dict[Place, bytes | None]
+    size: int
+
+
+class Board:
+    """Follows a tracker; `update` is called now and then, and costs what has changed."""
+
+    def __init__(self, tracker: Tracker, *, memory: int = MEMORY, most_bytes: int = MOST_BYTES) -> None:
+        self._tracker = tracker
+        self._memory, self._most_bytes = memory, most_bytes
+        self._rows: dict[Place, bytes] = {}
+        self._facts: dict[str, bytes] = {}
+        self._evictions: deque[bytes] = deque(maxlen=MOST_EVICTIONS)
+        self._pulse: deque[bytes] = deque(maxlen=SAMPLES)
+        self._sampled = 0
+        self._phases: dict[str, str] = {}
+        self._lives: dict[str, deque[tuple[int, str]]] = {}
+        self._steps: deque[_Step] = deque()
+        self._step_bytes = 0
+        self._batches: deque[Batch] = deque()
+        self._batch_bytes = 0
+        self.version = 0
+        self.time = 0
+        self.first = 0
+        """The earliest moment that can be shown."""
+
+    # -- what changes ------------------------------------------------------------------------------------------
+
+    def update(self, now: int, facts: dict[str, Any] | None = None) -> Batch | None:
+        """Take what is new; None if nothing is."""
+        changed, tracker = self._tracker.changed(), self._tracker
+        before: dict[Place, bytes | None] = {}
+        for name in changed.queues:
+            self._put(before, ("queues", name), tracker.queue(name))
+        for key in changed.jobs:
+            name, row = f"{key[0]}/{key[1]}", tracker.job(key)
+            self._put(before, ("jobs", name), row)
+            self._lived(name, None if row is None else row.phase, now)
+        for name in changed.nodes:
+            self._put(before, ("nodes", name), tracker.node(name))
+        told = [(name, msgspec.json.encode(value)) for name, value in (facts or {}).items()]
+        news = [(name, data) for name, data in told if self._facts.get(name) != data]
+        evictions = [msgspec.json.encode(each) for each in changed.evictions]
+        sample = self._sample(now)
+        self.time = now
+        self.first = self.first or now
+        if not (before or news or evictions or sample):
+            return None
+        self._facts.update(news)
+        self._evictions.extend(evictions)
+        self._remember(now, before)
+        self.version += 1
+        return self._batch(before, news, evictions, sample)
+
+    def _put(self, before: dict[Place, bytes | None], place: Place, row: Any) -> None:
+        old = self._rows.get(place)
+        new = None if row is None else msgspec.json.encode(row)
+        if new == old:
+            return
+        before[place] = old
+        if new is None:
+            del self._rows[place]
+        else:
+            self._rows[place] = new
+
+    def _lived(self, name: str, phase: str | None, now: int) -> None:
+        if phase is None:
+            self._phases.pop(name, None)
+            self._lives.pop(name, None)
+        elif self._phases.get(name) != phase:
+            if name in self._phases:
+                self._lives.setdefault(name, deque(maxlen=MOMENTS)).append((now, phase))
+            self._phases[name] = phase
+
+    def _sample(self, now: int) -> bytes:
+        """Note now and then how much is in use and waited for."""
+        if self._sampled and now - self._sampled < SAMPLE:
+            return b""
+        self._sampled = now
+        used, asked = self._tracker.sums()
+        data = msgspec.json.encode(
+            [now, {name: [used.get(name, 0), asked.get(name, 0), whole] for name, whole in self._tracker.total.items()}]
+        )
+        self._pulse.append(data)
+        return data
+
+    def _remember(self, now: int, before: dict[Place, bytes | None]) -> None:
+        size = sum(_ROW + len(old or b"") for old in before.values())
+        self._steps.append(_Step(now, before, size))
+        self._step_bytes += size
+        while self._steps and (self._step_bytes > self._most_bytes or self._steps[0].time < now - self._memory):
+            gone = self._steps.popleft()
+            self._step_bytes -= gone.size
+            self.first = gone.time
+
+    def _batch(
+        self, before: Iterable[Place], news: list[tuple[str, bytes]], evictions: list[bytes], sample: bytes
+    ) -> Batch:
+        rows = ((place, self._rows.get(place)) for place in before)
+        parts = [
+            *self._head(),
+            b'"rows":' + _tables(rows),
+            b'"facts":' + _mapping(news),
+            b'"evictions":[' + b",".join(evictions) + b"]",
+            b'"pulse":[' + sample + b"]",
+        ]
+        batch = Batch(self.version, b"{" + b",".join(parts) + b"}")
+        self._batches.append(batch)
+        self._batch_bytes += len(batch.data)
+        while self._batch_bytes > CATCHING_UP and len(self._batches) > 1:
+            self._batch_bytes -= len(self._batches.popleft().data)
+        return batch
+
+    # -- what is asked -----------------------------------------------------------------------------------------
+
+    def since(self, version: int) -> list[Batch] | None:
+        """Give what is new since a version; None if that is too long ago to say."""
+        if version == self.version:
+            return []
+        if version > self.version or not self._batches or version < self._batches[0].version - 1:
+            return None
+        return [batch for batch in self._batches if batch.version > version]
+
+    def whole(self) -> bytes:
+        """Give everything as it is."""
+        return self._scene(self._rows.items(), self.time)
+
+    def at(self, moment: int) -> bytes:
+        """Give everything as it was; before what is remembered, as it was then."""
+        rows: dict[Place, bytes | None] = dict(self._rows)
+        for step in reversed(self._steps):
+            if step.time <= moment:
+                break
+            rows.update(step.before)
+        return self._scene(((place, row) for place, row in rows.items() if row is not None), moment)
+
+    def moments(self, name: str) -> list[tuple[int, str]]:
+        """Give the phases that a job was seen to enter, with when."""
+        return list(self._lives.get(name, ()))
+
+    def _scene(self, rows: Iterable[tuple[Place, bytes | None]], time: int) -> bytes:
+        parts = [
+            *self._head(time),
+            b'"rows":' + _tables(rows),
+            b'"facts":' + _mapping(self._facts.items()),
+            b'"evictions":[' + b",".join(self._evictions) + b"]",
+            b'"pulse":[' + b",".join(self._pulse) + b"]",
+        ]
+        return b"{" + b",".join(parts) + b"}"
+
+    def _head(self, time: int | None = None) -> Iterator[bytes]:
+        numbers = {"version": self.version, "time": time or self.time, "first": self.first, "pods": self._tracker.pods}
+        for name, number in numbers.items():
+            yield f'"{name}":{number}'.encode()
+        yield b'"total":' + msgspec.json.encode(self._tracker.total)
+
+
+def _tables(rows: Iterable[tuple[Place, bytes | None]]) -> bytes:
+    """Put rows together by table; a row that is gone is null."""
+    tables: dict[str, list[tuple[str, bytes]]] = {"queues": [], "jobs": [], "nodes": []}
+    for (table, key), row in rows:
+        tables[table].append((key, row or b"null"))
+    return b"{" + b",".join(b'"%s":%s' % (name.encode(), _mapping(listed)) for name, listed in tables.items()) + b"}"
+
+
+def _mapping(entries: Iterable[tuple[str, bytes]]) -> bytes:
+    encode = msgspec.json.encode
+    return b"{" + b",".join(encode(key) + b":" + value for key, value in entries) + b"}"

@@ -1,0 +1,49 @@
+"""Every object of the cluster, kept as small JSON for whoever studies it, and handed on to whoever follows rows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from pumice.api import decoding, kinds
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from pumice.api.meta import KubeObject
+    from pumice.cache.reflector import EventType
+    from pumice.study.following.tracking import Tracker
+    from pumice.web.asking import Change, Identity
+
+
+class Objects:
+    """Takes every change. What is kept of an object is what a scheduler reads of it: no environment, no secrets."""
+
+    def __init__(self, tracker: Tracker) -> None:
+        self._tracker = tracker
+        self._kept: dict[Identity, bytes] = {}
+        self.changes = 0
+        self.heard: Callable[[Identity, Change], None] = lambda _identity, _change: None
+
+    def feed(
+        self, kind: kinds.Kind, event_type: EventType, found: KubeObject | decoding.Malformed, raw: bytes = b"", /
+    ) -> None:
+        """Take a change; an object that cannot be read counts as absent."""
+        self._tracker.feed(kind, event_type, found, raw)
+        if kind is kinds.EVENT:
+            return
+        self.changes += 1
+        identity = (kind.api_version, kind.name, found.metadata.namespace, found.metadata.name)
+        if event_type == "DELETED" or isinstance(found, decoding.Malformed):
+            kept = self._kept.pop(identity, b"")
+            if kept:
+                self.heard(identity, (*identity[:2], "DELETED", kept))
+            return
+        kept = self._kept[identity] = raw if kind is kinds.JOB and raw else msgspec.json.encode(found)
+        self.heard(identity, (*identity[:2], event_type, kept))
+
+    def whole(self) -> Iterator[Change]:
+        """Walk over everything there is."""
+        for identity, kept in list(self._kept.items()):
+            yield (*identity[:2], "ADDED", kept)

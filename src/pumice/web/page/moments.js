@@ -1,0 +1,126 @@
+// Time: a slider over what is remembered. Every view is of the chosen moment; two moments can be held against each other.
+
+import { card, csvButton, empty, h, jobLink, nodeLink, queueLink, replace } from "./dom.js";
+import { ask } from "./link.js";
+import { opened } from "./store.js";
+import { simple } from "./table.js";
+import { absolute, amount, clock, counted, phase, span } from "./words.js";
+
+const MOST = 200;
+
+export class Moments {
+  constructor(store, banner) {
+    this.store = store;
+    this.banner = banner;
+  }
+
+  // Show the cluster as it was.
+  async go(at) {
+    const found = opened(await ask("/api/scene", { at: Math.round(at) }));
+    this.store.show(found);
+    this.draw();
+  }
+
+  back() {
+    this.store.show(null);
+    this.draw();
+  }
+
+  draw() {
+    const past = this.store.past;
+    this.banner.hidden = !past;
+    if (!past) return;
+    const live = h("button", { type: "button" }, "Back to now");
+    live.addEventListener("click", () => this.back());
+    replace(this.banner, h("span", {}, h("b", {}, `As it was at ${absolute(past.time)}`), `, ${span(this.store.live.time - past.time)} before now. `), h("a", { href: "#/time" }, "Another moment"), " ", live);
+  }
+}
+
+export function timeView(root, store, moments) {
+  const slider = h("input", { type: "range", class: "slider", "aria-label": "Moment", step: "1" });
+  const told = h("output", { class: "told" });
+  const held = h("div", { "aria-live": "polite" });
+  const problem = h("p", { class: "problem", hidden: true });
+  const hold = h("button", { type: "button" }, "Hold this moment against others");
+  const back = h("button", { type: "button", class: "quiet" }, "Back to now");
+  let timer = 0;
+
+  const label = () => {
+    const at = Number(slider.value) * 1e6;
+    const text = at >= Number(slider.max) * 1e6 ? "now" : `${absolute(at)}, ${span(store.live.time - at)} before now`;
+    told.textContent = text;
+    slider.setAttribute("aria-valuetext", text);
+  };
+  const choose = async () => {
+    problem.hidden = true;
+    try {
+      if (Number(slider.value) >= Number(slider.max)) moments.back();
+      else await moments.go((Number(slider.value) + 1) * 1e6 - 1);
+    } catch (error) {
+      problem.textContent = error.message;
+      problem.hidden = false;
+    }
+  };
+  slider.addEventListener("input", () => {
+    label();
+    clearTimeout(timer);
+    timer = setTimeout(choose, 120);
+  });
+  hold.addEventListener("click", () => {
+    const scene = store.scene;
+    store.base = { ...scene, queues: new Map(scene.queues), jobs: new Map(scene.jobs), nodes: new Map(scene.nodes), facts: { ...scene.facts } };
+    draw();
+  });
+  back.addEventListener("click", () => {
+    moments.back();
+    slider.value = slider.max;
+    label();
+  });
+  root.append(h("h1", {}, "Time"), card("Moment", null,
+    h("p", { class: "dim" }, "What this process has seen is remembered for an hour. Choose a moment, then look at any view: all of them show the cluster as it was then."),
+    slider, h("p", {}, told), problem, h("p", { class: "line" }, hold, back)), held);
+
+  const bounds = () => {
+    slider.min = Math.floor(store.live.first / 1e6);
+    slider.max = Math.max(Number(slider.min) + 1, Math.floor(store.live.time / 1e6));
+  };
+  const draw = () => replace(held, store.base ? difference(store.base, store.scene) : card("Two moments", null, empty("Hold a moment, then choose another: what differs between them is listed here.")));
+  bounds();
+  slider.value = store.past ? Math.floor(store.past.time / 1e6) : slider.max;
+  label();
+  return {
+    update() {
+      const atEnd = !store.past;
+      bounds();
+      if (atEnd) slider.value = slider.max;
+      label();
+      draw();
+    },
+    close: () => clearTimeout(timer),
+  };
+}
+
+function difference(base, scene) {
+  const jobs = [];
+  for (const key of new Set([...base.jobs.keys(), ...scene.jobs.keys()])) {
+    const before = base.jobs.get(key), after = scene.jobs.get(key);
+    if (before?.phase !== after?.phase || before?.ready !== after?.ready) jobs.push([key, before, after]);
+  }
+  const queues = [];
+  for (const [name, queue] of scene.queues) {
+    const before = base.queues.get(name);
+    const then = before ? before.allocated : {};
+    for (const resource of new Set([...Object.keys(then), ...Object.keys(queue.allocated)])) {
+      if (resource !== "pods" && (then[resource] || 0) !== (queue.allocated[resource] || 0)) queues.push([name, resource, then[resource] || 0, queue.allocated[resource] || 0]);
+    }
+  }
+  const nodes = [...scene.nodes.values()].filter((node) => base.nodes.get(node.name)?.state !== node.state);
+  const gone = [...base.nodes.keys()].filter((name) => !scene.nodes.has(name));
+  const stand = (job) => (job ? [phase(job.phase), ` ${job.ready}/${job.minimum}`] : "not there");
+  const order = base.time <= scene.time ? [base, scene] : [scene, base];
+  return card(`${clock(base.time)} against ${clock(scene.time)}, ${span(order[1].time - order[0].time)} apart`,
+    csvButton("moments", () => [["job", "before", "after"], ...jobs.map(([key, before, after]) => [key, before ? `${before.phase} ${before.ready}/${before.minimum}` : "", after ? `${after.phase} ${after.ready}/${after.minimum}` : ""])]),
+    jobs.length ? [simple("Jobs that differ", ["job", `at ${clock(base.time)}`, `at ${clock(scene.time)}`], jobs.slice(0, MOST).map(([key, before, after]) => [jobLink(key, before || after ? `${(after || before).namespace}/${(after || before).title}` : key), stand(before), stand(after)])), jobs.length > MOST ? h("p", { class: "dim" }, `and ${counted(jobs.length - MOST, "more job")}; CSV has all`) : null] : empty("No job stands differently."),
+    queues.length ? simple("Queues that hold something else", ["queue", "resource", `at ${clock(base.time)}`, `at ${clock(scene.time)}`], queues.map(([name, resource, before, after]) => [queueLink(name), resource, amount(resource, before), amount(resource, after)])) : null,
+    nodes.length || gone.length ? simple("Nodes that differ", ["node", "state"], [...nodes.map((node) => [nodeLink(node.name), node.state || "Ready"]), ...gone.map((name) => [name, "gone"])]) : null);
+}

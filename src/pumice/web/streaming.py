@@ -1,0 +1,82 @@
+"""Changes as they come, as server-sent events: one encoding for all viewers, and nothing kept for a slow one but where it stands."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Final
+
+from aiohttp import web
+
+from pumice.web import guarding
+
+if TYPE_CHECKING:
+    from pumice.web.board import Board
+
+MOST_VIEWERS: Final = 200
+PATIENCE: Final = 20.0
+"""Seconds in which a viewer has to take what is sent."""
+QUIET: Final = 15.0
+"""Seconds after which a viewer is told that nothing is new."""
+
+
+class Stream:
+    """Sends what is new on a board to whoever watches."""
+
+    def __init__(self, board: Board, *, patience: float = PATIENCE, most: int = MOST_VIEWERS) -> None:
+        self._board = board
+        self._patience, self._most = patience, most
+        self._news = asyncio.Event()
+        self.viewers = 0
+
+    def tell(self) -> None:
+        """Wake whoever watches."""
+        self._news.set()
+        self._news = asyncio.Event()
+
+    async def watch(self, request: web.Request) -> web.StreamResponse:
+        """Send changes until the viewer goes, or does not take them."""
+        if self.viewers >= self._most:
+            return guarding.refused(HTTPStatus.SERVICE_UNAVAILABLE, f"{self.viewers} pages watch already; close one")
+        seen = _seen(request)
+        if seen is None:
+            return guarding.refused(HTTPStatus.BAD_REQUEST, "since: a version of the scene is a whole number")
+        response = web.StreamResponse(headers={**guarding.HEADERS, "Content-Type": "text/event-stream"})
+        await response.prepare(request)
+        self.viewers += 1
+        try:
+            with contextlib.suppress(ConnectionError, TimeoutError):
+                await self._send(response, seen)
+            # Whoever does not read is cut off; the page says so, connects again and catches up.
+            if request.transport is not None:
+                request.transport.abort()
+        finally:
+            self.viewers -= 1
+        return response
+
+    async def _send(self, response: web.StreamResponse, seen: int) -> None:
+        await self._write(response, b"retry: 2000\n\n")
+        while True:
+            news = self._news
+            batches = self._board.since(seen)
+            if batches is None:
+                await self._write(response, b"event: reset\ndata: {}\n\n")
+                return
+            for batch in batches:
+                await self._write(response, b"id: %d\ndata: %s\n\n" % (batch.version, batch.data))
+                seen = batch.version
+            try:
+                async with asyncio.timeout(QUIET):
+                    await news.wait()
+            except TimeoutError:
+                await self._write(response, b"event: quiet\ndata: {}\n\n")
+
+    async def _write(self, response: web.StreamResponse, data: bytes) -> None:
+        async with asyncio.timeout(self._patience):
+            await response.write(data)
+
+
+def _seen(request: web.Request) -> int | None:
+    text = request.headers.get("Last-Event-ID") or request.query.get("since", "")
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 18 else None

@@ -1,0 +1,117 @@
+"""What is sent brings every page to what is there, and the past is what it was."""
+
+from __future__ import annotations
+
+import msgspec
+import web_worlds as worlds
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pumice.study.following.tracking import Tracker
+from pumice.web import board as boards
+from pumice.web.cluster import Cluster
+
+objects = st.one_of(
+    st.builds(worlds.node, st.sampled_from(["n-0", "n-1"]), st.sampled_from(["4", "8"])),
+    st.builds(worlds.queue, st.sampled_from(["default", "<script>"])),
+    st.builds(
+        worlds.group, st.sampled_from(["g-0", "g-1"]), st.just("default"), st.sampled_from(["Pending", "Running"])
+    ),
+    st.builds(
+        worlds.pod, st.sampled_from(["p-0", "p-1"]), st.sampled_from(["", "g-0"]), st.sampled_from(["", "n-0", "n-1"])
+    ),
+)
+batches = st.lists(st.lists(st.tuples(st.booleans(), objects), max_size=6), max_size=6)
+
+
+def decoded(data):
+    return msgspec.json.decode(data)
+
+
+def played(happened):
+    """Give a board that has seen everything, a second apart, what a page made of it, and each scene as it was."""
+    cluster = Cluster("x", lambda: worlds.NOW)
+    board, page, scenes = cluster.board, None, []
+    for second, batch in enumerate(happened):
+        for gone, manifest in batch:
+            worlds.feed(cluster, "DELETED" if gone else "ADDED", manifest)
+        seen = board.version
+        board.update(worlds.NOW + second * 1_000_000)
+        if page is None:
+            page = decoded(board.whole())
+        else:
+            for each in board.since(seen):
+                applied(page, decoded(each.data))
+        scenes.append((worlds.NOW + second * 1_000_000, decoded(board.whole())["rows"]))
+    return board, page, scenes
+
+
+def applied(page, batch):
+    for table, rows in batch["rows"].items():
+        for key, row in rows.items():
+            if row is None:
+                del page["rows"][table][key]
+            else:
+                page["rows"][table][key] = row
+
+
+@given(batches)
+def test_page_that_takes_every_batch_shows_what_is_there(happened):
+    board, page, _ = played(happened)
+    if page is not None:
+        assert page["rows"] == decoded(board.whole())["rows"]
+
+
+@given(batches)
+def test_past_is_what_it_was(happened):
+    board, _, scenes = played(happened)
+    for moment, rows in scenes:
+        assert decoded(board.at(moment))["rows"] == rows
+        assert decoded(board.at(moment + 999_999))["rows"] == rows
+
+
+def test_nothing_new_is_no_batch():
+    cluster = worlds.small()
+    board = cluster.board
+    assert board.update(worlds.NOW + 1) is None
+    worlds.feed(cluster, "MODIFIED", worlds.node("n-0"))  # as it was
+    assert board.update(worlds.NOW + 2) is None
+    assert board.since(board.version) == []
+
+
+def test_who_was_away_too_long_begins_anew(monkeypatch):
+    monkeypatch.setattr(boards, "CATCHING_UP", 2000)
+    cluster = worlds.small()
+    for number in range(50):
+        worlds.feed(cluster, "MODIFIED", worlds.node("n-0", str(number + 1)))
+        cluster.board.update(worlds.NOW + number)
+    assert cluster.board.since(1) is None
+    assert cluster.board.since(cluster.board.version + 1) is None  # of a server that was there before
+    assert [each.version for each in cluster.board.since(cluster.board.version - 1)] == [cluster.board.version]
+
+
+def test_memory_is_bounded_in_bytes_and_in_time():
+    tracker = Tracker(changes=True)
+    board = boards.Board(tracker, memory=60_000_000, most_bytes=5_000)
+    cluster = Cluster("x", lambda: worlds.NOW)
+    cluster.objects._tracker = tracker
+    for number in range(100):
+        worlds.feed(cluster, "MODIFIED", worlds.node("n-0", str(number + 1)))
+        board.update(worlds.NOW + number * 1_000_000)
+    assert sum(step.size for step in board._steps) <= 5_000
+    assert worlds.NOW < board.first < board.time
+    (row,) = decoded(board.at(board.first))["rows"]["nodes"].values()
+    assert row["allocatable"]["cpu"] == 1000 * ((board.first - worlds.NOW) // 1_000_000 + 1)
+    # what is before that is shown as the first moment that is known
+    assert decoded(board.at(0))["rows"] == decoded(board.at(board.first))["rows"]
+
+
+def test_phases_of_a_job_are_remembered_with_when_they_began():
+    cluster = worlds.small()
+    for second, phase in enumerate(("Running", "Running", "Completed"), start=1):
+        worlds.feed(cluster, "MODIFIED", worlds.group("waits", "research", phase, 2))
+        cluster.board.update(worlds.NOW + second)
+    assert cluster.board.moments("a/waits") == [(worlds.NOW + 1, "Running"), (worlds.NOW + 3, "Completed")]
+    worlds.feed(cluster, "DELETED", worlds.group("waits"))
+    cluster.board.update(worlds.NOW + 9)
+    assert cluster.board.moments("a/waits") == []
