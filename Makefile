@@ -10,7 +10,7 @@ PYTEST := $(PY) -m pytest -n $(JOBS) --dist worksteal
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test pythons fuzz lives changes check bench counters figures bench-cluster bench-up kube browser cluster format docs pages wheel image clean
+.PHONY: help setup demo test pythons fuzz lives changes check bench counters figures bench-cluster bench-up bench-web kube browser screenshots cluster format docs pages wheel image clean
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -68,6 +68,9 @@ kube: setup  ## provide etcd, kube-apiserver and kubectl for the tests; the last
 browser: setup  ## provide chromium for the tests of the page; the last line is where it is
 	@$(PY) -m testbed.browser
 
+screenshots: setup  ## take the pictures of docs/web.md anew; needs make browser first
+	PUMICE_SCREENSHOTS=docs/images $(PY) -m pytest tests/web/test_web_browser.py -k pumice_up
+
 cluster: setup  ## run an API server to try things on, until Ctrl-C; needs make kube first
 	@$(PY) -m testbed
 
@@ -76,6 +79,9 @@ bench-cluster: setup  ## measure on a real API server (JSON=FILE writes a report
 
 bench-up: setup  ## measure the API server of pumice up, beside kube-apiserver (LARGE=1 with 100,000 pods)
 	$(PY) -m bench.up $(if $(LARGE),--large)
+
+bench-web: setup  ## measure what the page costs on 5,000 nodes, 100,000 pods and 10,000 jobs
+	$(PY) -m bench -k bench.web
 
 format: setup  ## rewrite the sources in the house format
 	.venv/bin/ruff format .

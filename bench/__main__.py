@@ -28,6 +28,7 @@ from bench import (
     trees,
     unused,
     volumes,
+    web,
     workload,
 )
 from pumice.server.threads import interpreter
@@ -60,6 +61,7 @@ def main() -> None:
         *recording.everything(),
         *explaining.everything(),
         *top.everything(),
+        *web.everything(),
         *admission.everything(),
         unused.figures,
         workload.figures,

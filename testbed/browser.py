@@ -219,7 +219,7 @@ class Page:
 
     async def text(self, words: str) -> None:
         """Wait until the page shows some words."""
-        await self.until(f"document.body.innerText.includes({words!r})")
+        await self.until(f"document.body?.innerText.includes({words!r})")
 
     async def press(self, key: str, *, shift: bool = False) -> None:
         """Press a key, and let it go."""

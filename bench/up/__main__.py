@@ -30,7 +30,16 @@ class Up:
 
     def __init__(self, *arguments: str) -> None:
         started = time.perf_counter()
-        command = [sys.executable, "-c", "from pumice.cli import main; main()", "up", "--no-web", "--scheduler", "none", *arguments]
+        command = [
+            sys.executable,
+            "-c",
+            "from pumice.cli import main; main()",
+            "up",
+            "--no-web",
+            "--scheduler",
+            "none",
+            *arguments,
+        ]
         self._process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)  # noqa: S603  ourselves
         text = ""
         for line in self._process.stdout or ():

@@ -99,6 +99,6 @@ def test_nothing_is_started_with_what_makes_no_sense(tmp_path):
         (("--speed", "0"), 2, "--speed"),
     ]
     for arguments, status, words in cases:
-        done = CliRunner().invoke(program, ["up", *arguments])
+        done = CliRunner().invoke(program, ["up", "--no-web", *arguments])
         assert done.exit_code == status, (arguments, done.output)
         assert words in done.stderr

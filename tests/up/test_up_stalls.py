@@ -115,7 +115,9 @@ def test_kubelets_and_controllers_that_wait_for_ever_end_a_local_cluster_though_
     made = {}
     try:
         for part, told in (("kubelets", "kubelets"), ("local-controllers", "controllers")):
-            made[told] = Stalling(tmp_path, part, "up", "--no-web", "--nodes", "1", "--scheduler", "none").printed("Ctrl-C ends it")
+            made[told] = Stalling(tmp_path, part, "up", "--no-web", "--nodes", "1", "--scheduler", "none").printed(
+                "Ctrl-C ends it"
+            )
         for each in made.values():
             each.end().stall()
         for told, each in made.items():

@@ -29,7 +29,8 @@ class Page:
         self._process = subprocess.Popen(  # noqa: S603  our own program
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
-        threading.Thread(target=self._listen, name="page", daemon=True).start()
+        self._listening = threading.Thread(target=self._listen, name="page", daemon=True)
+        self._listening.start()
 
     def _listen(self) -> None:
         """Tell where the page is once it is there, or why it never will be."""
@@ -52,3 +53,7 @@ class Page:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
+        self._listening.join(_PATIENCE)
+        for stream in (self._process.stdout, self._process.stderr):
+            if stream is not None:
+                stream.close()

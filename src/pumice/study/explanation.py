@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
@@ -91,8 +92,12 @@ def answer(
     access: live.Access | None = None,
     warnings: Warnings = lambda _objects: (),
     kept: Callable[[Policy], Rehearsal | None] = lambda _policy: None,
+    clock: Callable[[], float] = time.process_time,
 ) -> Answer:
-    """Explain an object of a cluster; `warnings` gives the events about objects, where there is somebody to ask, `kept` a model of the same objects under a policy."""
+    """Explain an object of a cluster; `warnings` gives the events about objects, where there is somebody to ask, `kept` a model of the same objects under a policy.
+
+    The search for a change goes on for some seconds by the `clock`.
+    """
     key = _found(state, request)
     pods = list(_pods_of(state, request.what, key))
     policy = configuring.choose(
@@ -108,7 +113,7 @@ def answer(
         )
         explanation = _explained(rehearsal, request.what, key)
         target = _target(rehearsal, explanation) if request.search else None
-        found = search.search(rehearsal, target, told=told) if target is not None else None
+        found = search.search(rehearsal, target, told=told, clock=clock) if target is not None else None
     return Answer(
         what=request.what,
         name=key,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -69,12 +70,13 @@ def answer(subject: Subject, question: questions.Question) -> questions.Answer:
 
 
 def _explained(subject: Subject, asked: questions.Explain) -> dict[str, Any]:
-    request = explanation.Request(what=asked.what, name=asked.name, config=subject.given)
+    request = explanation.Request(what=asked.what, name=asked.name, config=subject.given, search=asked.search)
     told = explanation.answer(
         subject.state,
         request,
         subject.known,
         kept=lambda policy: subject.rehearsal if policy.options == subject.policy.options else None,
+        clock=time.monotonic,  # somebody waits for it
     )
     return {"answer": told, "lines": explanation_text.body(told, verbose=True)}
 

@@ -57,7 +57,7 @@ class Board:
         self._facts: dict[str, bytes] = {}
         self._evictions: deque[bytes] = deque(maxlen=MOST_EVICTIONS)
         self._pulse: deque[bytes] = deque(maxlen=SAMPLES)
-        self._sampled = 0
+        self._sampled: int | None = None
         self._phases: dict[str, str] = {}
         self._lives: dict[str, deque[tuple[int, str]]] = {}
         self._steps: deque[_Step] = deque()
@@ -119,7 +119,7 @@ class Board:
 
     def _sample(self, now: int) -> bytes:
         """Note now and then how much is in use and waited for."""
-        if self._sampled and now - self._sampled < SAMPLE:
+        if self._sampled is not None and now - self._sampled < SAMPLE:
             return b""
         self._sampled = now
         used, asked = self._tracker.sums()

@@ -14,10 +14,11 @@ _LENGTH: Final = struct.Struct(">I")
 
 
 class Explain(msgspec.Struct, frozen=True, tag="explain"):
-    """Why something stands as it does."""
+    """Why something stands as it does, and, if a search is wanted too, the smallest change that would start it."""
 
     what: What
     name: str
+    search: bool = True
 
 
 class Shares(msgspec.Struct, frozen=True, tag="shares"):

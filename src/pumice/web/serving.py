@@ -139,7 +139,10 @@ class Server:
     async def _explain(self, request: web.Request) -> web.Response:
         what, name = request.query.get("what", ""), request.query.get("name", "")
         try:
-            question = msgspec.convert({"type": "explain", "what": what, "name": name}, questions.Explain)
+            search = request.query.get("search") != "no"
+            question = msgspec.convert(
+                {"type": "explain", "what": what, "name": name, "search": search}, questions.Explain
+            )
         except msgspec.ValidationError as error:
             return refused(HTTPStatus.BAD_REQUEST, str(error))
         return await self._answered(question)
@@ -171,7 +174,7 @@ class Server:
             known = self._answers[question] = (now, asyncio.create_task(self._cluster.ask(question)))
         answer = await asyncio.shield(known[1])
         if answer.problem:
-            return refused(HTTPStatus.UNPROCESSABLE_ENTITY, answer.problem)
+            return _json({"problem": answer.problem})  # an answer like any other: the request was in order
         return _packed(gzip.compress(answer.body, 1))
 
 

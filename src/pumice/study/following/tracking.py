@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
+import msgspec
 from msgspec import structs
 
 from pumice.api import core, decoding, kinds, names, native, scheduling
@@ -26,6 +27,11 @@ V = TypeVar("V")
 
 MOST_EVICTIONS: Final = 2000
 """Evictions that are remembered; the API server forgets its events after an hour."""
+
+
+_MOST_REQUESTS: Final = 10_000  # different ones that are remembered
+_RESIZING: Final = "PodResize"
+_ENCODER: Final = msgspec.msgpack.Encoder()
 
 
 class Use(NamedTuple):
@@ -107,6 +113,7 @@ class Tracker:
         self._waiting: dict[str, int] = {}
         self._running: dict[str, int] = {}
         self._evictions: dict[str, EvictionRow] = {}
+        self._requests: dict[bytes, Amounts] = {}
         self.total: Amounts = {}
         self._changed = Changed() if changes else None
 
@@ -119,7 +126,7 @@ class Tracker:
         key = (found.metadata.namespace, found.metadata.name)
         gone = event_type == "DELETED" or isinstance(found, decoding.Malformed)
         if kind is kinds.POD:
-            self._pod(key, None if gone or not isinstance(found, core.Pod) else _use(key, found))
+            self._pod(key, None if gone or not isinstance(found, core.Pod) else self._use(key, found))
         elif kind is kinds.NODE:
             self._node(key[1], None if gone or not isinstance(found, core.Node) else rows.node(found))
         elif kind is kinds.QUEUE:
@@ -140,6 +147,47 @@ class Tracker:
         if new is not None:
             self._account(new, arrives=True)
         _put(self._pods, key, new)
+
+    def _use(self, key: Key, pod: core.Pod) -> Use:
+        group = native_groups.name_in_job(pod)
+        status, metadata = pod.status, pod.metadata
+        bound = None
+        for condition in status.conditions:
+            if condition.type == names.CONDITION_POD_SCHEDULED and condition.status == "True":
+                bound = condition.last_transition_time
+        return Use(
+            key=key,
+            node=pod.spec.node_name,
+            group=(key[0], group) if group else None,
+            amounts=self._amounts(pod),
+            placed=bool(pod.spec.node_name),
+            ended=status.phase if status.phase in (names.PHASE_SUCCEEDED, names.PHASE_FAILED) else "",
+            phase=status.phase,
+            going=bool(metadata.deletion_timestamp),
+            created=metadata.creation_timestamp,
+            bound=bound,
+            started=status.start_time,
+        )
+
+    def _amounts(self, pod: core.Pod) -> Amounts:
+        """Say what a pod counts for; equals are asked once, as long as nobody resizes them."""
+        spec, status = pod.spec, pod.status
+        resized = any(each.type.startswith(_RESIZING) for each in status.conditions)
+        written = (bool(spec.node_name), spec.containers, spec.init_containers, spec.overhead, spec.resources)
+        reported = (status.container_statuses, status.init_container_statuses, status.resources)
+        key = b"" if resized else _ENCODER.encode((*written, *reported, status.allocated_resources))
+        known = self._requests.get(key)
+        if known is not None:
+            return known
+        try:
+            amounts = requests.of_pod(pod)
+        except resources.BadValueError:
+            amounts = {}  # it counts for nothing, as for the scheduler
+        if key:
+            if len(self._requests) >= _MOST_REQUESTS:
+                self._requests.clear()
+            self._requests[key] = amounts
+        return amounts
 
     def _account(self, use: Use, *, arrives: bool) -> None:
         if use.node:
@@ -306,32 +354,6 @@ def _tally(tallies: dict[K, Tally], key: K, use: Use, *, arrives: bool) -> None:
         tally.remove(use)
         if not tally.uses:
             del tallies[key]
-
-
-def _use(key: Key, pod: core.Pod) -> Use:
-    group = native_groups.name_in_job(pod)
-    try:
-        amounts = requests.of_pod(pod)
-    except resources.BadValueError:
-        amounts = {}  # it counts for nothing, as for the scheduler
-    status, metadata = pod.status, pod.metadata
-    bound = None
-    for condition in status.conditions:
-        if condition.type == names.CONDITION_POD_SCHEDULED and condition.status == "True":
-            bound = condition.last_transition_time
-    return Use(
-        key=key,
-        node=pod.spec.node_name,
-        group=(key[0], group) if group else None,
-        amounts=amounts,
-        placed=bool(pod.spec.node_name),
-        ended=status.phase if status.phase in (names.PHASE_SUCCEEDED, names.PHASE_FAILED) else "",
-        phase=status.phase,
-        going=bool(metadata.deletion_timestamp),
-        created=metadata.creation_timestamp,
-        bound=bound,
-        started=status.start_time,
-    )
 
 
 def _pod_row(use: Use) -> PodRow:

@@ -23,7 +23,7 @@ export function evictionList(root, store, _name, query) {
       { name: "action", label: "Action", value: (row) => row.action, cell: (row) => row.action || "–" },
       { name: "rules", label: "Rules", value: (row) => row.rules, cell: (row) => row.rules || "–", narrow: false },
       { name: "plan", label: "Plan", value: (row) => row.plan, cell: (row) => row.plan ?? "–", numeric: true, narrow: false },
-      { name: "text", label: "As told", value: (row) => row.text, cell: (row) => row.text, title: (row) => row.text, wide: true, narrow: false },
+      { name: "text", label: "As told", value: (row) => row.text, cell: (row) => row.text, title: (row) => row.text, wide: true, narrow: "widest" },
     ],
     text: (row) => `${row.namespace}/${row.pod} ${row.text} action:${row.action} queue:${row.queue}`,
   });

@@ -50,8 +50,16 @@ export function jobView(root, store, key) {
     const written = store.scene.jobs.get(key)?.reason;
     replace(why, card("Why", null, written ? h("p", { class: "cause" }, written) : null, empty("Running its next cycles in memory, to say more …")));
     try {
-      const told = await ask("/api/explain", { what: "job", name: key });
-      if (!closed) replace(why, explained(told, again));
+      const told = await ask("/api/explain", { what: "job", name: key, search: "no" });
+      if (closed) return;
+      replace(why, explained(told, again, told.answer.cause ? h("p", { class: "empty" }, "Looking for the smallest change that would start it …") : null));
+      if (!told.answer.cause) return;
+      try {
+        const searched = await ask("/api/explain", { what: "job", name: key });
+        if (!closed) replace(why, explained(searched, again));
+      } catch (problem) {
+        if (!closed) replace(why, explained(told, again, h("p", { class: "problem" }, `The smallest change is not known: ${problem.message}`)));
+      }
     } catch (problem) {
       if (!closed) replace(why, card("Why", again, h("p", { class: "problem" }, problem.message)));
     }
@@ -135,13 +143,14 @@ function told(job, detail, evictions) {
   return moments.filter((each) => each.at).sort((a, b) => a.at - b.at || ranks.indexOf(a.label) - ranks.indexOf(b.label));
 }
 
-function explained({ answer, lines }, again) {
+function explained({ answer, lines }, again, searching = null) {
   const tools = [copyButton(() => lines.join("\n")), again];
   const search = answer.search;
   const trials = search ? [...search.enough, ...search.notEnough] : [];
   return card("Why", tools,
     h("p", { class: "cause" }, answer.cause || (answer.explanation ? `It ${answer.explanation.state}.` : answer.refused || "You may not read what a scheduler reads; what is written on it stands below.")),
     search ? h("p", { class: "smallest" }, search.nothingToChange ? `Nothing to change: ${search.nothingToChange}` : search.smallest ? [h("b", {}, "Smallest change that would start it: "), search.smallest] : trials.length ? "No change that was tried would start it." : "Nothing to try: no object here could be changed so that it starts.") : null,
+    searching,
     trials.length ? h("details", {}, h("summary", {}, `${counted(trials.length, "change")} that were tried`), simple("Changes that were tried", ["", "change", "then"], trials.map((trial) => [trial.enough ? h("span", { class: "chip good" }, "enough") : h("span", { class: "chip waits" }, "not enough"), trial.change, outcome(trial.verdict)]))) : null,
     h("details", {}, h("summary", {}, "Everything that explain says"), h("pre", { tabindex: "0" }, lines.join("\n"))),
     answer.notes.map((note) => h("p", { class: "dim" }, `note: ${note}`)),

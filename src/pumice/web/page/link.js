@@ -15,7 +15,7 @@ export async function call(path, options) {
     throw new Problem("the server does not answer; it may have ended. Start it again and open the address that it prints", 0);
   }
   const body = await response.json().catch(() => ({}));
-  if (!response.ok) throw new Problem(body.problem || `the server answers ${response.status}`, response.status);
+  if (!response.ok || body.problem) throw new Problem(body.problem || `the server answers ${response.status}`, response.status);
   return body;
 }
 

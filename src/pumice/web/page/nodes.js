@@ -75,7 +75,7 @@ export function nodeMap(root, store, _name, query) {
     }
     few = scene.nodes.size <= FEW;
     const groups = grouped(scene);
-    replace(map, groups.map(([label, nodes]) => h("section", { class: "group" }, h("h3", {}, label, h("span", { class: "dim" }, ` ${summary(nodes)}`)),
+    replace(map, groups.map(([label, nodes]) => h("section", { class: "group" }, h("h2", { class: "group-title" }, label, h("span", { class: "dim" }, ` ${summary(nodes)}`)),
       h("div", { class: few ? "tiles-named" : scene.nodes.size > MANY ? "tiles-small" : "tiles-large" }, nodes.map((node) => {
         const tile = h("a", { href: place("nodes", node.name), "data-focus": node.name, tabindex: tiles.size ? "-1" : "0" });
         paint(tile, node);
