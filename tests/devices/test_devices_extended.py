@@ -1,5 +1,8 @@
 """Extended resources that a device class stands for are had by a claim that is made for the pod."""
 
+import os
+import random
+
 import pytest
 
 import builders
@@ -154,10 +157,79 @@ def test_a_claim_left_behind_that_asks_for_something_else_is_deleted_first(other
     assert list(bound(found)) == ["p"]
 
 
-def test_where_nodes_offer_the_resource_it_is_theirs():
-    found = with_class(desk().feed(builders.node("n2", v__gpu="4")))
-    found.feed(builders.group("j"), pod("p", "j", containers=[container("c", cpu="1", v__gpu=3)]))
+def asking(name, units, group="", **more):
+    return pod(name, group or f"j-{name}", containers=[container("c", cpu="1", v__gpu=units)], **more)
+
+
+def test_where_a_node_offers_the_resource_it_is_the_nodes_and_elsewhere_it_is_had_by_a_claim():
+    found = with_class(desk(devices=2).feed(builders.node("n2", v__gpu="4")))
+    for name, units in (("a", 3), ("b", 2), ("c", 1), ("d", 1)):
+        found.feed(builders.group(f"j-{name}"), asking(name, units))
     found.cycle()
-    assert bound(found) == {"p": "n2"}
-    assert given(found) == {}
-    assert slice_of("n1")["spec"]["devices"]
+    assert bound(found) == {"a": "n2", "b": "n1", "c": "n2"}
+    assert {name: len(devices) for name, devices in given(found).items()} == {"b": 2}
+    column = found.cluster.vocabulary.columns["v/gpu"]
+    assert found.cluster.nodes.allocatable[: found.cluster.nodes.count, column].tolist() == [2000, 4000]
+    assert found.cluster.nodes.used[: found.cluster.nodes.count, column].tolist() == [2000, 4000]
+
+
+def test_a_node_that_begins_or_ends_to_offer_the_resource_is_noticed_and_so_are_slices_and_classes():
+    found = with_class(desk(devices=1))
+    found.feed(builders.group("j-a"), asking("a", 1)).cycle()
+    assert list(given(found)) == ["a"]
+    found.feed(builders.node("n2", v__gpu="1"), builders.group("j-b"), asking("b", 1)).cycle()
+    assert (bound(found)["b"], list(given(found))) == ("n2", ["a"])
+    found.feed(builders.group("j-c"), asking("c", 1)).cycle()
+    assert "c" not in bound(found)
+    found.modify(slice_of("n1", 2)).cycle()
+    assert bound(found)["c"] == "n1"
+    found.delete(device_class())
+    found.feed(builders.group("j-d"), asking("d", 1)).cycle()
+    assert "d" not in bound(found)
+    column = found.cluster.vocabulary.columns["v/gpu"]
+    assert found.cluster.nodes.allocatable[: found.cluster.nodes.count, column].tolist() == [0, 1000]
+
+
+def test_a_gang_is_spread_over_nodes_of_both_sorts_and_shortcuts_change_nothing():
+    placed = []
+    for plain in (False, True):
+        found = builders.Desk(plain=plain).feed(device_class(), builders.node("n1"), slice_of("n1", 2))
+        with_class(found.feed(builders.node("n2", v__gpu="2")))
+        found.feed(builders.group("j", 4), *(asking(f"p{index}", 1, "j") for index in range(4)))
+        found.cycle()
+        placed.append((bound(found), given(found)))
+    assert placed[0] == placed[1]
+    assert sorted(placed[0][0].values()) == ["n1", "n1", "n2", "n2"]
+    assert len(placed[0][1]) == 2
+
+
+@pytest.mark.parametrize("seed", range(200 if os.environ.get("PUMICE_FUZZ") else 12))
+def test_whoever_is_placed_has_what_it_asks_for_of_its_node_or_as_many_devices_and_nobody_is_left_out(seed):
+    draw = random.Random(seed)  # noqa: S311  cases, no secrets
+    found = with_class(builders.Desk().feed(device_class()))
+    native, listed = {}, {}
+    for name in (f"n{index}" for index in range(draw.randint(2, 4))):
+        if draw.random() < 0.5:
+            native[name] = draw.randint(1, 4)
+            found.feed(builders.node(name, v__gpu=str(native[name])))
+        else:
+            listed[name] = draw.randint(0, 4)
+            found.feed(builders.node(name), slice_of(name, listed[name]))
+    units = {}
+    for wave in range(2):
+        for name in (f"p{wave}{index}" for index in range(draw.randint(2, 5))):
+            units[name] = draw.randint(1, 2)
+            found.feed(builders.group(f"j-{name}"), asking(name, units[name]))
+        found.cycle()
+        taken = dict.fromkeys((*native, *listed), 0)
+        for name, node in bound(found).items():
+            taken[node] += units[name]
+            devices = given(found).get(name, [])
+            assert len(devices) == (0 if node in native else units[name])
+            assert {pool for _, pool, _ in devices} <= {node}
+        every = [device[1:] for devices in given(found).values() for device in devices]
+        assert len(every) == len(set(every))
+        room = {node: size - taken[node] for node, size in {**native, **listed}.items()}
+        assert min(room.values()) >= 0
+        left = [units[name] for name in units if name not in bound(found)]
+        assert not left or min(left) > max(room.values())

@@ -374,7 +374,7 @@ class Cluster:
         record = self.nodes.record(node.metadata.name)
         known = record.object
         position = self.nodes.position
-        if self.nodes.register(record, node, allocatable, native):
+        if self.nodes.register(record, node, self.devices.mapped.offered(node, allocatable), native):
             self.accounting.outdated = True
         if known is None or self.nodes.position != position:
             self.changed += 1

@@ -47,6 +47,7 @@ OBJECTS: Final[Names] = {
     "pumice.model.constraints": ("Constraints", "HostPort"),
     "pumice.model.counts": ("Count", "DomainCount", "DomainCounts"),
     "pumice.model.devices.decisions": ("ClaimDecision", "ClaimReservation"),
+    "pumice.model.devices.mapped": ("MappedResources",),
     "pumice.model.devices.offers": ("Capacity", "Device", "Slice", "Steps"),
     "pumice.model.devices.registry": ("Devices", "Use"),
     "pumice.model.domains": ("Division", "Domains", "Topology"),

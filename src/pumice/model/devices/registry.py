@@ -13,7 +13,8 @@ import msgspec
 
 from pumice.api import quantity, resource
 from pumice.model import requests, resources
-from pumice.model.devices import amounts, extended, offers, wanted
+from pumice.model.devices import amounts, extended, mapped, offers, wanted
+from pumice.model.devices.mapped import MappedResources
 
 if TYPE_CHECKING:
     from pumice.api import core, meta
@@ -60,7 +61,8 @@ class Devices:
         self._vocabulary = vocabulary
         self._askers: dict[str, dict[str, Task]] = {}  # claim -> tasks that have it
         self._asked: dict[str, tuple[str, ...]] = {}  # uid of a task -> the claims it is listed under
-        self._extended: dict[str, str] = {}  # resources that no node offers -> the class that stands for each
+        self.mapped = MappedResources(nodes, vocabulary)
+        self._special: dict[str, None] = {}  # uids of tasks that ask for resources that classes stand for
         self._mapped = (-1, -1)
         self._reduced: dict[str, None] = {}  # uids of tasks whose shape leaves out what they get by a claim
         self.slices: dict[str, offers.Slice] = {}
@@ -135,10 +137,13 @@ class Devices:
 
     # -- pods and their claims ---------------------------------------------------------------------------------
 
-    def uses_of(self, pod: core.Pod) -> tuple[wanted.ClaimUse, ...]:
-        """List the claims of a pod, the one that is to be made for extended resources last."""
+    def uses_of(self, pod: core.Pod, natives: frozenset[str] = mapped.NOTHING) -> tuple[wanted.ClaimUse, ...]:
+        """List the claims of a pod, the one that is to be made for extended resources last: for those that its node does not offer itself."""
         uses = wanted.uses_of(pod)
-        special = extended.special_claim(pod, self._extended) if self._extended else None
+        classes = self.mapped.classes
+        if classes and natives:
+            classes = {name: kind for name, kind in classes.items() if name not in natives}
+        special = extended.special_claim(pod, classes) if classes else None
         if special is None:
             return uses
         key = f"{pod.metadata.namespace}/{special.name}"
@@ -147,15 +152,16 @@ class Devices:
     @property
     def has_special(self) -> bool:
         """Whether a pod asks for extended resources that it gets by a claim."""
-        return bool(self._reduced)
+        return bool(self._special)
 
     def takes_over(self, task: Task) -> bool:
-        """Tell whether a pod asks for a resource that no node offers and a class stands for."""
-        return bool(self._extended) and any(name in self._extended for name in task.shape.request.amounts)
+        """Tell whether a pod asks for a resource that a class stands for."""
+        classes = self.mapped.classes
+        return bool(classes) and any(name in classes for name in task.shape.request.amounts)
 
     def stands_for(self, name: str) -> bool:
         """Tell whether a class stands for a resource that no node offers: how much of it there is, is found with the devices."""
-        return name in self._extended
+        return name in self.mapped.classes and name not in self._vocabulary.columns
 
     def remap(self) -> bool:
         """Find out anew which resources classes stand for; tells whether that has changed, so that pods are to be looked at again."""
@@ -163,12 +169,7 @@ class Devices:
         if state == self._mapped:
             return False
         self._mapped = state
-        found = extended.classes_by_resource(self.classes.values()) if self.classes else {}
-        found = {name: kind for name, kind in found.items() if name not in self._vocabulary.columns}
-        if found == self._extended:
-            return False
-        self._extended = found
-        return True
+        return self.mapped.update(self.classes.values(), self.slices.values())
 
     def reconsider(self, task: Task) -> None:
         """Look at a pod again now that other resources are had by claims."""
@@ -199,20 +200,26 @@ class Devices:
         """Forget a pod that leaves."""
         self.part(task)
         self._reduced.pop(task.uid, None)
+        self._special.pop(task.uid, None)
 
     def _reshape(self, task: Task) -> None:
         """Let the shape of a pod say what its claims ask for: pods whose own claims ask for the same stay equal, whatever these are called.
 
-        What is had by a claim is asked of no node.
+        What is had by a claim on every node is asked of none.
         """
         shape, uses = task.shape, self.uses_of(task.pod)
         parts = tuple(self._asks(use) for use in uses) or (("none",) if task.pod.spec.resource_claims else ())
         amounts = shape.request.amounts if task.uid not in self._reduced else requests.of_pod(task.pod)
         special = uses[-1].special if uses else None
         self._reduced.pop(task.uid, None)
+        self._special.pop(task.uid, None)
         if special is not None:
-            self._reduced[task.uid] = None
-            amounts = {name: units for name, units in amounts.items() if name not in special.resources}
+            self._special[task.uid] = None
+            columns = self._vocabulary.columns
+            left = {name: units for name, units in amounts.items() if name not in special.resources or name in columns}
+            if len(left) < len(amounts):
+                self._reduced[task.uid] = None
+                amounts = left
         if parts == shape.constraints.resource_claims and amounts == shape.request.amounts:
             return
         constraints = msgspec.structs.replace(shape.constraints, resource_claims=parts)
@@ -289,7 +296,7 @@ class Devices:
     def _list(self, task: Task, record: NodeRecord) -> None:
         """List a pod on a node under its claims, and under no others."""
         self._unlist(task.uid)
-        keys = tuple(use.key for use in self.uses_of(task.pod) if use.key)
+        keys = tuple(use.key for use in self.uses_of(task.pod, self.mapped.natives(record)) if use.key)
         if keys:
             self._claims_of[task.uid] = keys
         for key in keys:

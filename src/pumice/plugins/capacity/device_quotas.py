@@ -93,7 +93,7 @@ class DeviceQuotas:
             use.key: use
             for task in tasks
             if task.shape.constraint_class.has_device_claims
-            for use in self._devices.uses_of(task.pod)
+            for use in self._devices.uses_of(task.pod, self._devices.mapped.natives(task.node))
         }
 
     # -- judging -----------------------------------------------------------------------------------------------

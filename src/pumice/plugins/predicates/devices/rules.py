@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-import msgspec
 import numpy as np
+import numpy.typing as npt
 
 from pumice.api import affinity, resource
 from pumice.framework.configuration import Settings, settings
@@ -14,11 +14,13 @@ from pumice.framework.reasons import Code, ReasonVector
 from pumice.framework.runs import Step
 from pumice.framework.subject import Subject
 from pumice.model import selectors, statuses
-from pumice.model.devices import decisions, extended, wanted
+from pumice.model.devices import decisions, extended
 from pumice.model.devices.decisions import ClaimDecision, ClaimReservation
-from pumice.model.devices.wanted import ClaimUse, Wanted  # noqa: TC001  so it does here
+from pumice.model.devices.mapped import NOTHING
+from pumice.model.devices.wanted import ClaimUse  # noqa: TC001  so it does here
 from pumice.plugins.predicates.devices import results
 from pumice.plugins.predicates.devices.answers import Answers
+from pumice.plugins.predicates.devices.asking import Asking
 from pumice.plugins.predicates.devices.search import Refusal, Solution
 
 if TYPE_CHECKING:
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from pumice.framework.session import Session
     from pumice.model.nodes import NodeRecord, Nodes
     from pumice.model.task import Task
+    from pumice.plugins.predicates.devices.asking import Asked
 
 NONE_FREE: Final = "cannot allocate all claims"
 ELSEWHERE: Final = "resourceclaim not available on the node"
@@ -37,11 +40,10 @@ GAVE_UP: Final = "the search for devices was given up"
 BROKEN: Final = "claims of the pod cannot be used"
 FREED: Final = "deallocation of ResourceClaim completed"
 STEPS_PER_SECOND: Final = 10_000
-MOST_CONSUMERS: Final = 256
 MOST_SCORE: Final = 100.0
 OTHERS: Final = Reads.NODE | Reads.OTHER_NODES
 _TEXTS: Final = 200  # different errors that are told by name
-_SPARE: Final = 1000  # claims that are gone, and yet remembered
+Positions = npt.NDArray[np.int64]
 
 
 class DeviceSettings(Settings):
@@ -60,22 +62,6 @@ class DeviceSettings(Settings):
     )
 
 
-class Asked(msgspec.Struct, frozen=True):
-    """What a pod asks for by claims: what is to be found, and where what others found for it can be used."""
-
-    uses: tuple[ClaimUse, ...] = ()
-    open: tuple[str, ...] = ()  # keys of the claims that have nothing yet
-    wanted: tuple[Wanted, ...] = ()  # what these ask for
-    selectors: tuple[affinity.NodeSelector, ...] = ()
-    problem: str = ""
-    shared: bool = False  # whether a claim without devices may be somebody else's, too
-
-    @property
-    def key(self) -> Hashable:
-        """What nodes can tell pods with claims apart by."""
-        return tuple([each.content for each in self.wanted]), self.selectors, self.problem
-
-
 class DeviceRules:
     """The rules, for as long as the configuration lasts."""
 
@@ -89,13 +75,11 @@ class DeviceRules:
         self._invalid = session.reason(plugin, Code.UNRESOLVABLE, INVALID_POOLS)
         self._gave_up = session.reason(plugin, Code.ERROR, GAVE_UP)
         self._broken = session.reason(plugin, Code.ERROR, BROKEN)
-        self._wanted: dict[str, tuple[resource.ResourceClaim, Wanted]] = {}
+        self._claims = Asking(session.cluster)
         self._asking: dict[str, Task] = {}
-        self._errors: dict[tuple[bytes, ...], str] = {}
         self._plugin = plugin
         self._session = session
         self._texts: dict[str, int] = {}
-        self._offered = -1
         self._lists = (-1, False)
 
     def register(self, session: Session) -> None:
@@ -103,14 +87,10 @@ class DeviceRules:
         self._session = session
         self._devices.withdrawn.clear()
         self._asking = {}
+        self._claims.begin()
         if not self._devices.claims and not self._devices.has_special:
             session.pre_predicate.add(self.problem, reads=Reads(0))
-            self._wanted.clear()
             return
-        if self._offered != self._devices.offered:
-            self._offered, self._errors = self._devices.offered, {}
-        if len(self._wanted) > 2 * len(self._devices.claims) + _SPARE:
-            self._wanted.clear()
         self._answers.begin()
         self._answers.update()
         reads = NODE_TASKS if self._answers.catalogue.is_local else OTHERS
@@ -153,82 +133,10 @@ class DeviceRules:
 
     # -- what pods ask for -------------------------------------------------------------------------------------
 
-    def asked(self, task: Task) -> Asked | None:
-        """Collect what a pod asks for; None if it has no claims."""
-        if not task.shape.constraint_class.has_device_claims:
-            return None
-        uses = self._devices.uses_of(task.pod)
-        keys: list[str] = []
-        needs: list[Wanted] = []
-        chosen: list[affinity.NodeSelector] = []
-        shared = False
-        for use in uses:
-            problem = self._unusable(use, task)
-            if problem:
-                return Asked(problem=problem)
-            allocation = self._devices.allocation(use.key)
-            if allocation is None:
-                need = self._need(use)
-                problem = need.problem or self._classless(need) or self._error((need,))
-                if problem:
-                    return Asked(problem=f"claim {use.key}: {problem}")
-                keys.append(use.key)
-                needs.append(need)
-                shared = shared or not use.owner
-            elif allocation.node_selector is not None:
-                chosen.append(allocation.node_selector)
-        found = Asked(uses, tuple(keys), tuple(needs), tuple(chosen), shared=shared)
-        problem = self._error(found.wanted)
-        return Asked(problem=problem) if problem else found
-
-    def _need(self, use: ClaimUse) -> Wanted:
-        key, claim = use.key, self._devices.claims.get(use.key)
-        if claim is None:
-            return wanted.read(use.special.spec if use.special is not None else resource.ResourceClaimSpec())
-        known = self._wanted.get(key)
-        if known is None or known[0] is not claim:
-            known = self._wanted[key] = (claim, wanted.read(claim.spec))
-        return known[1]
-
-    def _unusable(self, use: ClaimUse, task: Task) -> str:
-        """Say why a claim cannot be used by a pod, whatever it asks for."""
-        if not use.key:
-            return f"pod claim {use.name}: ResourceClaim not created yet"
-        name = use.key.partition("/")[2]
-        claim = self._devices.claims.get(use.key)
-        if claim is None:
-            return "" if use.special is not None else f'resourceclaim "{name}" not found'
-        if use.key in self._devices.unreadable:
-            return self._devices.unreadable[use.key]
-        if claim.metadata.deletion_timestamp:
-            return f'resourceclaim "{name}" is being deleted'
-        if use.owner and not any(each.controller and each.uid == use.owner for each in claim.metadata.owner_references):
-            return f'resourceclaim "{name}" was not created for pod {task.key}: the pod is not its owner'
-        if use.special is not None and not extended.is_for(claim.spec, use.special):
-            self._devices.to_delete[use.key] = task.uid
-            return f'resourceclaim "{name}" was made for the pod and asks for something else; it is deleted first'
-        if len(claim.status.reserved_for) >= MOST_CONSUMERS and not decisions.is_reserved(claim, task.uid):
-            return f'resourceclaim "{name}" is used by {len(claim.status.reserved_for)} pods; no more may'
-        if use.key in self._devices.in_flight and claim.status.allocation is None:
-            tasks = self._cluster.tasks
-            jobs = {tasks[uid].job_key for uid in self._devices.relying(use.key) if uid in tasks}
-            if jobs != {task.job_key} and task.uid not in self._devices.relying(use.key):
-                return f"resource claim {use.key} is in the process of being allocated"
-        return ""
-
-    def _classless(self, need: Wanted) -> str:
-        for request in need.requests:
-            for option in request.options:
-                if option.device_class not in self._devices.classes:
-                    return f"request {option.name}: device class {option.device_class} does not exist"
-        return ""
-
-    def _error(self, needs: tuple[Wanted, ...]) -> str:
-        return self._errors.get(tuple([each.content for each in needs]), "") if self._errors else ""
-
     def problem(self, subject: Subject) -> str | None:
         """Say which of the pod's claims keeps it from every node."""
-        found = self.asked(subject.task)
+        # What some node offers itself may be had there, whatever is wrong with the claim for it.
+        found = self._claims.asked(subject.task, frozenset(self._devices.mapped.mixed))
         if found is None:
             return None
         self._asking[subject.task.uid] = subject.task
@@ -236,12 +144,12 @@ class DeviceRules:
 
     def key(self, subject: Subject) -> Hashable:
         """Return what nodes can tell equal pods apart by; None without claims."""
-        found = self.asked(subject.task)
+        found = self._claims.asked(subject.task)
         return None if found is None else found.key
 
     def kind(self, task: Task) -> object:
         """Return what nodes are chosen apart for; who shares a claim that has nothing yet comes after whoever is first."""
-        found = self.asked(task)
+        found = self._claims.asked(task)
         if found is None:
             return None
         return (found.key, task.uid) if found.shared else found.key
@@ -250,18 +158,36 @@ class DeviceRules:
 
     def fits(self, subject: Subject, nodes: Nodes) -> ReasonVector | None:
         """Refuse nodes that cannot give what the pod's claims ask for, or cannot reach what they have."""
-        found = self.asked(subject.task)
-        if found is None:
+        if not subject.task.shape.constraint_class.has_device_claims:
             return None
         answer = np.zeros(len(nodes), dtype=np.int16)
+        for natives, positions in self._alike(nodes):
+            found = self._claims.asked(subject.task, natives)
+            if found is not None:
+                answer[positions] = self._refusals(found, nodes, positions)
+        return answer
+
+    def _alike(self, nodes: Nodes) -> list[tuple[frozenset[str], Positions]]:
+        """Divide nodes by what they offer themselves of the resources that classes stand for."""
+        mapped = self._devices.mapped
+        if not mapped.mixed:
+            return [(NOTHING, np.arange(len(nodes)))]
+        found: dict[frozenset[str], list[int]] = {}
+        for position, record in enumerate(nodes.records()):
+            found.setdefault(mapped.natives(record), []).append(position)
+        return [(natives, np.array(positions, dtype=np.int64)) for natives, positions in found.items()]
+
+    def _refusals(self, found: Asked, nodes: Nodes, positions: Positions) -> ReasonVector:
+        """Return why some nodes are refused, 0 for those that are not."""
+        answer = np.zeros(len(positions), dtype=np.int16)
         if found.problem:
             answer[:] = self._told(found.problem)
             return answer
         for selector in found.selectors:
-            answer[~_reached(selector, nodes)] = self._elsewhere
+            answer[~_reached(selector, nodes)[positions]] = self._elsewhere
         if found.wanted:
             self._answers.update()
-            rows = nodes.index.tolist()
+            rows = nodes.index[positions].tolist()
             for position in np.flatnonzero(answer == 0).tolist():
                 answer[position] = self._verdict(rows[position], found, released=nodes.released)
         return answer
@@ -271,7 +197,7 @@ class DeviceRules:
         if isinstance(answer, Solution):
             return 0
         if answer.error:
-            self._errors[tuple([each.content for each in found.wanted])] = answer.error
+            self._claims.errors[tuple([each.content for each in found.wanted])] = answer.error
             return self._told(answer.error)
         if answer.gave_up:
             return self._gave_up
@@ -289,7 +215,7 @@ class DeviceRules:
 
     def detail(self, subject: Subject, node: NodeRecord) -> str:
         """Say how the devices stand that a request of the pod is about."""
-        found = self.asked(subject.task)
+        found = self._claims.asked(subject.task, self._devices.mapped.natives(node))
         if found is None or found.problem or not found.wanted:
             return "" if found is None else found.problem or "outside the nodes that reach what a claim of the pod has"
         answer = self._answers.answer(node.row, found.wanted, released=True)
@@ -305,12 +231,18 @@ class DeviceRules:
 
     def preferred(self, subject: Subject, nodes: Nodes) -> Floats | None:
         """Score nodes that can give an earlier one of several options higher."""
-        found = self.asked(subject.task)
-        if found is None or not any(request.is_list for each in found.wanted for request in each.requests):
+        whole = self._claims.asked(subject.task)
+        if whole is None or not any(request.is_list for each in whole.wanted for request in each.requests):
             return None
         self._answers.update()
-        points = [self._answers.answer(row, found.wanted, released=nodes.released) for row in nodes.index.tolist()]
-        return np.array([each.score if isinstance(each, Solution) else 0 for each in points], dtype=np.float64)
+        points = np.zeros(len(nodes), dtype=np.float64)
+        for natives, positions in self._alike(nodes):
+            found = self._claims.asked(subject.task, natives)
+            needs = found.wanted if found is not None else ()
+            for position in positions.tolist() if needs else ():
+                answer = self._answers.answer(int(nodes.index[position]), needs, released=nodes.released)
+                points[position] = answer.score if isinstance(answer, Solution) else 0
+        return points
 
     # -- placements --------------------------------------------------------------------------------------------
 
@@ -326,7 +258,8 @@ class DeviceRules:
                     continue
                 found = self._again(task, record) or self._decided(task, record)
                 if not isinstance(found, str):
-                    self._devices.reserve(task.uid, found)
+                    if found.decisions:
+                        self._devices.reserve(task.uid, found)
                 elif task.status is not statuses.Status.PIPELINED:
                     return found  # who waits is not bound yet, and whoever makes room for it asks the filter
         return None
@@ -344,9 +277,10 @@ class DeviceRules:
         return before
 
     def _decided(self, task: Task, record: NodeRecord) -> ClaimReservation | str:
-        found = self.asked(task)
+        found = self._claims.asked(task, self._devices.mapped.natives(record))
         if found is None or found.problem:
             return found.problem if found is not None else ""
+        self._leave_unused(task, found)
         if any(not selects(selector, record) for selector in found.selectors):
             return f"{ELSEWHERE} {record.name}"
         allocations: dict[str, resource.Allocation] = {}
@@ -363,6 +297,12 @@ class DeviceRules:
                 classes = self._devices.classes
                 allocations[key] = results.allocation(uid, need, picks, offer=offer, node=record.name, classes=classes)
         return ClaimReservation(record.name, tuple(self._decision(task, use, allocations) for use in found.uses))
+
+    def _leave_unused(self, task: Task, found: Asked) -> None:
+        """Have a claim deleted that an earlier attempt made for resources which the node offers itself."""
+        for use in self._devices.uses_of(task.pod)[len(found.uses) :]:
+            if use.special is not None and use.key in self._devices.claims:
+                self._devices.to_delete[use.key] = task.uid
 
     def _decision(self, task: Task, use: ClaimUse, made: dict[str, resource.Allocation]) -> ClaimDecision:
         claim = self._devices.claims.get(use.key)
