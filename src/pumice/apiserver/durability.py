@@ -87,10 +87,10 @@ class OnDisk:
 
 
 class Bells:
-    """Wake whoever waits for something new of a kind."""
+    """Wake whoever waits for something new of a kind, in the order in which they came."""
 
     def __init__(self) -> None:
-        self._sleepers: dict[kinds.Kind, set[asyncio.Future[None]]] = {}
+        self._sleepers: dict[kinds.Kind, dict[asyncio.Future[None], None]] = {}
 
     def ring(self, kind: kinds.Kind) -> None:
         """Wake those who wait for a kind."""
@@ -107,14 +107,14 @@ class Bells:
         """Sleep until a kind's bell rings, at most so long."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[None] = loop.create_future()
-        sleepers = self._sleepers.setdefault(kind, set())
-        sleepers.add(future)
+        sleepers = self._sleepers.setdefault(kind, {})
+        sleepers[future] = None
         timer = loop.call_later(max(0.0, seconds), _wake, future)
         try:
             await future
         finally:
             timer.cancel()
-            sleepers.discard(future)
+            sleepers.pop(future, None)
 
 
 def _wake(future: asyncio.Future[None]) -> None:

@@ -6,6 +6,7 @@ A holder lives for as long as its Lease lasts after this process saw it change.
 from __future__ import annotations
 
 import asyncio
+import random
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -28,7 +29,13 @@ if TYPE_CHECKING:
 class LeaseHolders:
     """Follows the Leases of an office in all namespaces, ours and Volcano's."""
 
-    def __init__(self, client: Source, office: Office, monotonic: Callable[[], int]) -> None:
+    def __init__(
+        self,
+        client: Source,
+        office: Office,
+        monotonic: Callable[[], int],
+        chance: Callable[[], random.Random] = random.Random,
+    ) -> None:
         self._monotonic = monotonic
         ours = WatchSpec(kinds.LEASE, label_selector=f"{office.label}=true", keep_raw=True)
         others = f"metadata.name={office.volcanos}"
@@ -36,7 +43,7 @@ class LeaseHolders:
         # Apart, for a Lease may pass from one to the other, and nobody says in which order they tell of it.
         self._books = [_Book(office, monotonic), _Book(office, monotonic)]
         specs = zip((ours, volcanos), self._books, strict=True)
-        self._informers = [Informers(client, [spec], book) for spec, book in specs]
+        self._informers = [Informers(client, [spec], book, rng=chance()) for spec, book in specs]
 
     async def run(self) -> None:
         """Follow them until cancelled."""

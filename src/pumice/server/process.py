@@ -143,7 +143,7 @@ class Process:
         self._reporter.look_at(self._world, self._cache)
         self._work = controller_settings.beside_scheduler(settings)
         self._controllers = self._beside() if self._work is not None else None
-        self._holders = lease_holders.LeaseHolders(self._client, rivals.CONTROLLING, around.awake_or_not)
+        self._holders = lease_holders.LeaseHolders(self._client, rivals.CONTROLLING, around.awake_or_not, around.chance)
         self._groups = grouping.Grouping(
             self._client,
             wanted=self._groups_pods,
@@ -153,7 +153,7 @@ class Process:
             seconds=around.seconds,
         )
         self._informers = self._watches()
-        self._io_thread = io_thread.IoThread(self._parts(), self._box, log, around)
+        self.io = io_thread.IoThread(self._parts(), self._box, log, around)
         deadline = settings.cycle_deadline / 1e6 or math.inf
         self._deciding = overdue.Part("deciding", "a cycle", deadline=deadline)
         self._signals = 0
@@ -354,7 +354,7 @@ class Process:
         self._heed_signals()
         interpreter.tune()
         self._be_watched()
-        self._io_thread.start()
+        self.io.start()
         if self._controllers is not None:
             self._controllers.start()
         ended = self._box.serve(self.steps())
@@ -364,18 +364,18 @@ class Process:
             self._controllers.stop()
         if isinstance(ended, mailbox.Fatal):
             self._log.error("ending", problem=ended.reason)
-            self._io_thread.stop(0.0)
+            self.io.stop(0.0)
             self._end_recording()
             return 1
         self._log.info("ending", reason=ended.reason)
-        self._io_thread.stop(FINISH)
+        self.io.stop(FINISH)
         self._end_recording()
         self._log.info("ended")
         return 0
 
     def _be_watched(self) -> None:
         """Let every thread be looked at; if one of them does not go on, the others end in good order, so that the Lease is free for the next one."""
-        watched: list[overdue.Watched] = [self._deciding, self._io_thread.part]
+        watched: list[overdue.Watched] = [self._deciding, self.io.part]
         if self._controllers is not None:
             watched += self._controllers.part.watched
             self._watchdog.before_leaving.append(self._controllers.stop)
@@ -387,7 +387,7 @@ class Process:
             watched.append(turns)
         for part in watched:
             self._watchdog.watch.add(part)
-        self._watchdog.before_leaving.append(lambda: self._io_thread.stop(0.0))
+        self._watchdog.before_leaving.append(lambda: self.io.stop(0.0))
         if not self._watchdog.is_alive():
             self._watchdog.start()
 

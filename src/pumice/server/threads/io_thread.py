@@ -81,7 +81,7 @@ class IoThread(threading.Thread):
         self._log = log
         self._around = around
         self._loop: asyncio.AbstractEventLoop | None = None
-        self.stopping: asyncio.Event | None = None
+        self._stopping: asyncio.Event | None = None
         self._patience = 0.0
         self.part = overdue.Part("io", "a turn of the I/O loop")
         self._ready = threading.Event()
@@ -96,10 +96,10 @@ class IoThread(threading.Thread):
 
     async def live(self) -> None:
         """Run the parts on the running loop; what ends them is told, and not raised."""
-        self._loop, self.stopping = asyncio.get_running_loop(), asyncio.Event()
+        self._loop, self._stopping = asyncio.get_running_loop(), asyncio.Event()
         self._ready.set()
         try:
-            await self._live(self.stopping)
+            await self._live(self._stopping)
         except election.LostLeaseError as error:
             self._box.post(mailbox.Fatal(f"the lease is lost: {error}"))
         except (StartError, rivals.ServedError) as error:
@@ -111,13 +111,19 @@ class IoThread(threading.Thread):
     def stop(self, patience: float) -> None:
         """End in good order: writes that were handed over get so many seconds, then the lease is released. Returns when it is done."""
         self._ready.wait(patience + 5.0)
-        self._patience = patience
-        if self._loop is not None and self.stopping is not None:
-            try:
-                self._loop.call_soon_threadsafe(self.stopping.set)
-            except RuntimeError:
-                return  # the loop has ended by itself
+        if self.end(patience):
             self.join(patience + LAST_ANSWERS + election.RELEASE_PATIENCE + 2.0)
+
+    def end(self, patience: float) -> bool:
+        """Tell the loop to end in good order, and say whether there is one."""
+        self._patience = patience
+        if self._loop is None or self._stopping is None:
+            return False
+        try:
+            self._loop.call_soon_threadsafe(self._stopping.set)
+        except RuntimeError:
+            return False  # it has ended by itself
+        return True
 
     # -- the loop ----------------------------------------------------------------------------------------------
 

@@ -1,0 +1,61 @@
+"""Live lives in which everything goes wrong: `make storm`, `make storm SEEDS=1000`, `make storm SEED=7`, `make storm SEED=7 SHRINK=1`."""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import sys
+import time
+from multiprocessing.pool import ThreadPool
+
+from tests.storm import telling
+
+
+def main():
+    """Live many seeds, or tell one."""
+    parser = argparse.ArgumentParser(prog="make storm")
+    parser.add_argument("--first", type=int, default=0, help="the first seed")
+    parser.add_argument("--seeds", type=int, default=200, help="how many")
+    parser.add_argument("--seed", type=int, help="tell one")
+    parser.add_argument("--shrink", action="store_true", help="leave out what its finding does not need")
+    parser.add_argument("--jobs", type=int, default=2)
+    options = parser.parse_args()
+    telling.prepare()
+    raise SystemExit(_tell(options) if options.seed is not None else _search(options))
+
+
+def _tell(options):
+    trace = f"storm-{options.seed}.txt"
+    found = telling.lived(options.seed, trace=trace)
+    for rule, text in found["broken"]:
+        print(f"{rule}: {text}")  # noqa: T201
+    print(f"{sum(found['faults'].values())} faults in {found['steps']} steps; every change is in {trace}")  # noqa: T201
+    if options.shrink and found["broken"]:
+        rule = found["broken"][0][0]
+        without = telling.shrunk(options.seed, rule)
+        left = [each for each in ("fates", *found["happened"]) if each not in without]
+        found = telling.lived(options.seed, without, trace)
+        print(f"{rule} is still broken with only {', '.join(left) or 'nothing'}:")  # noqa: T201
+        for rule, text in found["broken"]:
+            print(f"  {rule}: {text}")  # noqa: T201
+    return 1 if found["broken"] else 0
+
+
+def _search(options):
+    started, faults, broken = time.perf_counter(), collections.Counter(), 0
+    with ThreadPool(options.jobs) as pool:
+        seeds = range(options.first, options.first + options.seeds)
+        for seed, found in pool.imap_unordered(lambda seed: (seed, telling.lived(seed)), seeds):
+            faults.update(found["faults"])
+            for rule, text in found["broken"]:
+                print(f"seed {seed}: {rule}: {text}", flush=True)  # noqa: T201
+            broken += bool(found["broken"])
+    seconds = time.perf_counter() - started
+    print(f"{options.seeds} lives, {sum(faults.values())} faults, {broken} lives with findings, {seconds:.0f} s")  # noqa: T201
+    print("  " + ", ".join(f"{count} {name}" for name, count in faults.most_common()))  # noqa: T201
+    sys.stdout.flush()
+    return 1 if broken else 0
+
+
+if __name__ == "__main__":
+    main()

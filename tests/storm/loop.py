@@ -1,0 +1,166 @@
+"""One event loop for a whole world: virtual time, and processes that can be paused and killed at any step.
+
+A process here is a name in the context of its callbacks and tasks. Who comes first is chosen by the network, whose delays the seed draws.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import heapq
+import random
+from asyncio import events
+
+
+def chance(*words):
+    """Give a source of chance that depends on nothing but these words."""
+    return random.Random("/".join(map(str, words)))  # noqa: S311  the seed's, and no secret
+
+
+PROCESS = contextvars.ContextVar("process", default="world")
+
+
+def context_of(process):
+    """Make the context of a process."""
+    made = contextvars.copy_context()
+    made.run(PROCESS.set, process)
+    return made
+
+
+class VirtualLoop(asyncio.AbstractEventLoop):
+    """Runs callbacks at virtual moments; `now` is in seconds since the world began."""
+
+    def __init__(self):
+        self.now = 0.0
+        self.steps = 0
+        self.failures = []
+        self._ready = []
+        self._later = []
+        self._number = 0
+        self._dead = set()
+        self._paused = {}
+
+    # -- time --------------------------------------------------------------------------------------------------
+
+    def time(self):
+        return self.now
+
+    def call_soon(self, callback, *args, context=None):
+        handle = events.Handle(callback, args, self, context)
+        self._ready.append(handle)
+        return handle
+
+    call_soon_threadsafe = call_soon
+
+    def call_later(self, delay, callback, *args, context=None):
+        return self.call_at(self.time() + delay, callback, *args, context=context)
+
+    def at(self, moment, callback, *args, context):
+        """Call something at a moment of the world's time."""
+        self._number += 1
+        handle = events.TimerHandle(moment, callback, args, self, context)
+        heapq.heappush(self._later, (moment, self._number, handle))
+
+    def call_at(self, when, callback, *args, context=None):
+        handle = events.TimerHandle(when, callback, args, self, context)
+        self._number += 1
+        heapq.heappush(self._later, (when, self._number, handle))
+        return handle
+
+    def _timer_handle_cancelled(self, handle):
+        pass
+
+    # -- what asyncio asks of a loop ---------------------------------------------------------------------------
+
+    def create_future(self):
+        return asyncio.Future(loop=self)
+
+    def create_task(self, coro, *, name=None, context=None, **options):
+        return asyncio.Task(coro, loop=self, name=name or "task", context=context, **options)
+
+    def run_in_executor(self, executor, func, *args):
+        made = self.create_future()
+        try:
+            made.set_result(func(*args))
+        except Exception as error:  # noqa: BLE001  whoever waits for it is told
+            made.set_exception(error)
+        return made
+
+    def get_debug(self):
+        return False
+
+    def is_running(self):
+        return True
+
+    def is_closed(self):
+        return False
+
+    def get_task_factory(self):
+        return None
+
+    def default_exception_handler(self, context):
+        self.call_exception_handler(context)
+
+    def call_exception_handler(self, context):
+        task = context.get("future")
+        name = getattr(getattr(task, "get_coro", lambda: None)(), "__qualname__", "")
+        if (
+            name != "RequestHandler.start"
+        ):  # aiohttp's own, where a connection is lost before its first request was looked at
+            self.failures.append(context)
+
+    def add_signal_handler(self, *_):
+        pass
+
+    # -- processes ---------------------------------------------------------------------------------------------
+
+    def start(self, process, coro):
+        """Run a coroutine as a process of that name."""
+        self._dead.discard(process)
+        return self.create_task(coro, context=context_of(process))
+
+    def kill(self, process):
+        """Let nothing of a process run any more, as if the machine had lost its power."""
+        self._dead.add(process)
+
+    def pause(self, process):
+        """Let nothing of a process run until it goes on, as if it were stopped by a signal or starved by its machine."""
+        self._paused.setdefault(process, [])
+
+    def go_on(self, process):
+        """Let a process run again; what was due meanwhile comes first."""
+        self._ready = self._paused.pop(process, []) + self._ready
+
+    # -- running -----------------------------------------------------------------------------------------------
+
+    def run_until(self, moment):
+        """Let everything happen up to a moment."""
+        before = events._get_running_loop()
+        events._set_running_loop(self)
+        try:
+            while self._turn(moment):
+                pass
+        finally:
+            events._set_running_loop(before)
+        self.now = max(self.now, moment)
+
+    def _turn(self, moment):
+        if not self._ready:
+            while self._later and self._later[0][2]._cancelled:
+                heapq.heappop(self._later)
+            if not self._later or self._later[0][0] > moment:
+                return False
+            self.now = max(self.now, self._later[0][0])
+            while self._later and self._later[0][0] <= self.now:
+                self._ready.append(heapq.heappop(self._later)[2])
+        batch, self._ready = self._ready, []
+        for handle in batch:
+            process = handle._context.get(PROCESS, "world")
+            if handle._cancelled or process in self._dead:
+                continue
+            if process in self._paused:
+                self._paused[process].append(handle)
+                continue
+            self.steps += 1
+            handle._run()
+        return True

@@ -1,0 +1,223 @@
+"""What must hold, judged by what the API server stored and what was sent to it, and by nothing that the programs under test say of themselves.
+
+- A node never holds more than it offers by binds that are decided on what it offered within the last while.
+- Whoever writes as a scheduler or as controllers holds the Lease of that office at the moment of sending, or nobody else has taken it.
+- No pod of a Job exists twice: of a task never more than it has replicas are alive.
+- When the weather has been fair for a while: every program runs, no gang is bound in part, nobody waits who fits, and nothing is written any more.
+"""
+
+from __future__ import annotations
+
+from pumice.api import kinds, quantity
+from pumice.sim.identity import Key
+
+LEASES = {"sched": "volcano", "ctrl": "vc-controller-manager"}
+VIEW = 120.0  # seconds for which a scheduler may go by what it saw of a node
+AFTERMATH = 5.0  # seconds for which what has happened to a pod is a reason to write
+_OVER = ("Succeeded", "Failed")
+
+
+def milli(pod):
+    """The cpu that a pod asks for, in thousandths."""
+    asked = (each.get("resources", {}).get("requests", {}).get("cpu", "0") for each in pod["spec"]["containers"])
+    return sum(quantity.milli(each) for each in asked)
+
+
+class Oracle:
+    """Looks on, and takes down what is broken."""
+
+    def __init__(self, world):
+        self._world = world
+        self.broken = []
+        self.offers = {}  # by node: (since, milli), newest last
+        self.writes = []  # (moment, process, method, path) of programs, Leases and events aside
+        self._bound_pods = set()
+        self._phases = {}
+        self.stirred = []  # moments at which a kubelet has said something new of a pod, or a pod was gone
+
+    def complain(self, rule, text):
+        self._world.trace("BROKEN", rule, text)
+        self.broken.append((rule, f"{self._world.loop.now:.3f}: {text}"))
+
+    # -- while it lasts ----------------------------------------------------------------------------------------
+
+    def sent(self, process, data, fate):
+        """Hear of a request at the moment it leaves."""
+        head = data.split(b"\r\n", 1)[0].decode()
+        method, path, _ = head.split(" ", 2)
+        if fate:
+            self._world.trace("fate", process, fate, method, path[:120])
+        office = LEASES.get(process.split("-")[0])
+        if office is None or method == "GET" or "/leases" in path or path.endswith("/events") or "/events/" in path:
+            return
+        self.writes.append((self._world.loop.now, process, method, path))
+        lease = self._find(kinds.LEASE, "kube-system", office)
+        holder = (lease or {}).get("spec", {}).get("holderIdentity") or ""
+        if holder != process:
+            self.complain("lease", f"{process} sends {method} {path[:100]} while {holder or 'nobody'} holds {office}")
+
+    def seen(self, key, event_type, manifest):
+        """Hear of a change that was stored."""
+        if key.kind is kinds.LEASE or key.kind is kinds.EVENT:
+            return
+        if key.kind is kinds.POD:
+            phase = "" if event_type == "DELETED" else manifest.get("status", {}).get("phase", "")
+            if phase != self._phases.get(key, "Pending"):
+                self.stirred.append(self._world.loop.now)
+            self._phases[key] = phase
+        if key.kind is kinds.NODE:
+            self._offered(key, event_type, manifest)
+        elif key.kind is kinds.POD and event_type == "MODIFIED":
+            self._bound(manifest)
+        elif key.kind is kinds.POD and event_type == "ADDED":
+            self._created(manifest)
+
+    def _offered(self, key, event_type, manifest):
+        offered = 0
+        if event_type != "DELETED":
+            offered = quantity.milli(manifest["status"]["allocatable"]["cpu"])
+        self.offers.setdefault(key.name, []).append((self._world.loop.now, offered))
+
+    def _most_offered(self, node):
+        """What a node offered at most within the time that a view may be old."""
+        since = self._world.loop.now - VIEW
+        changes = self.offers.get(node, [])
+        late = [offered for moment, offered in changes if moment >= since]
+        before = [offered for moment, offered in changes if moment < since]
+        return max(late + before[-1:], default=0)
+
+    def _bound(self, pod):
+        node = pod["spec"].get("nodeName")
+        uid = pod["metadata"]["uid"]
+        if not node or uid in self._bound_pods:
+            return
+        self._bound_pods.add(uid)
+        held = sum(milli(each) for each in self.alive() if each["spec"].get("nodeName") == node)
+        most = self._most_offered(node)
+        if held > most:
+            self.complain("room", f"{pod['metadata']['name']} is bound to {node}, which holds {held} of {most} milli")
+
+    def _created(self, pod):
+        labels = pod["metadata"].get("labels") or {}
+        job, task = labels.get("volcano.sh/job-name"), labels.get("volcano.sh/task-spec")
+        if not job:
+            return
+        of_task = [
+            each["metadata"]["name"]
+            for each in self.alive()
+            if (each["metadata"].get("labels") or {}).get("volcano.sh/job-name") == job
+            and each["metadata"]["labels"].get("volcano.sh/task-spec") == task
+            and each["metadata"]["namespace"] == pod["metadata"]["namespace"]
+            and not each["metadata"].get("deletionTimestamp")
+        ]
+        made = self._find(kinds.JOB, pod["metadata"]["namespace"], job)
+        replicas = next(
+            (each.get("replicas", 1) for each in (made or {}).get("spec", {}).get("tasks", ()) if each["name"] == task),
+            None,
+        )
+        owner = (pod["metadata"].get("ownerReferences") or [{}])[0].get("uid")
+        if made is not None and owner == made["metadata"]["uid"] and replicas is not None and len(of_task) > replicas:
+            self.complain(
+                "twice", f"task {task} of {job} has {replicas} replicas and {len(of_task)} pods: {', '.join(of_task)}"
+            )
+
+    # -- in the end --------------------------------------------------------------------------------------------
+
+    def judge(self, quiet_since):
+        """Look at everything after a while of fair weather."""
+        world = self._world
+        for program in world.programs:
+            if not program.alive:
+                self.complain("alive", f"{program.name} does not run: {program.ended[-1:]}")
+        late = [each for each in self.writes if each[0] > quiet_since and not self._answers_to_something(each[0])]
+        if late:
+            moment, process, method, path = late[0]
+            self.complain(
+                "quiet",
+                f"{len(late)} writes though nothing changes, the first at {moment:.3f}: {process} {method} {path[:120]}",
+            )
+        self._judge_gangs()
+        for failure in world.loop.failures:
+            self.complain("loop", f"{failure.get('message')}: {failure.get('exception')!r}")
+        for program in world.programs:
+            for line in program.log.getvalue().splitlines():
+                if "broke down" in line or "Traceback" in line:
+                    self.complain("breakdown", f"{program.name}: {line[:400]}")
+                    break
+
+    def _answers_to_something(self, moment):
+        """Tell whether something has happened shortly before."""
+        return any(moment - AFTERMATH <= each <= moment for each in self.stirred)
+
+    def _judge_gangs(self):
+        groups = {}
+        for pod in self.alive():
+            annotations = pod["metadata"].get("annotations") or {}
+            name = annotations.get("scheduling.k8s.io/group-name") or annotations.get(
+                "scheduling.volcano.sh/group-name"
+            )
+            if name:
+                groups.setdefault((pod["metadata"]["namespace"], name), []).append(pod)
+        free = self._free()
+        for (namespace, name), pods in groups.items():
+            group = self._find(kinds.POD_GROUP, namespace, name)
+            if group is None:
+                continue
+            least = group["spec"].get("minMember", 1)
+            bound = [pod for pod in pods if pod["spec"].get("nodeName")]
+            waiting = [
+                pod for pod in pods if not pod["spec"].get("nodeName") and not pod["metadata"].get("deletionTimestamp")
+            ]
+            done = self._done(namespace, name)
+            if 0 < len(bound) < least and len(bound) + done < least and waiting:
+                self.complain("part", f"{namespace}/{name}: {len(bound)} of {least} are bound, {len(waiting)} wait")
+            if waiting and len(pods) + done >= least and _fit(waiting, free):
+                sizes = sorted(milli(pod) for pod in waiting)
+                self.complain(
+                    "fits",
+                    f"{namespace}/{name}: {len(waiting)} of {sizes} milli wait though {sorted(free.values())} are free",
+                )
+
+    def _done(self, namespace, name):
+        found = 0
+        for pod in self._world.store.scan(kinds.POD):
+            annotations = pod["metadata"].get("annotations") or {}
+            own = annotations.get("scheduling.k8s.io/group-name") or annotations.get("scheduling.volcano.sh/group-name")
+            if (
+                own == name
+                and pod["metadata"]["namespace"] == namespace
+                and pod.get("status", {}).get("phase") == "Succeeded"
+            ):
+                found += 1
+        return found
+
+    def _free(self):
+        free = {}
+        for node in self._world.store.scan(kinds.NODE):
+            ready = any(
+                each["type"] == "Ready" and each["status"] == "True" for each in node["status"].get("conditions", ())
+            )
+            if ready and not node.get("spec", {}).get("unschedulable") and not node.get("spec", {}).get("taints"):
+                free[node["metadata"]["name"]] = quantity.milli(node["status"]["allocatable"]["cpu"])
+        for pod in self.alive():
+            node = pod["spec"].get("nodeName")
+            if node in free:
+                free[node] -= milli(pod)
+        return free
+
+    def alive(self):
+        return [pod for pod in self._world.store.scan(kinds.POD) if pod.get("status", {}).get("phase") not in _OVER]
+
+    def _find(self, kind, namespace, name):
+        return self._world.store.find(Key(kind, namespace, name))
+
+
+def _fit(pods, free):
+    """Tell whether pods fit, the largest first, each on the node with the least room that does."""
+    room = dict(free)
+    for size in sorted((milli(pod) for pod in pods), reverse=True):
+        best = min((each for each in room if room[each] >= size), key=lambda each: (room[each], each), default=None)
+        if best is None:
+            return False
+        room[best] -= size
+    return True

@@ -1,0 +1,75 @@
+"""Living many seeds, each in a process of its own that is forked when everything is loaded, so that a life costs what happens in it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+import traceback
+from pathlib import Path
+
+from pumice.framework import registry
+from tests.storm import life
+
+
+def prepare():
+    """Load what every life needs."""
+    registry.installed()
+    lived(0)
+
+
+def lived(seed, without=(), trace=None):
+    """Live a seed in a process of its own; gives what was broken, how many faults there were and what happened. `trace` is a file for every step that was stored."""
+    with tempfile.TemporaryFile() as told:
+        child = os.fork()
+        if child == 0:
+            _live(seed, without, trace, told)
+        os.waitpid(child, 0)
+        told.seek(0)
+        text = told.read()
+    if not text:
+        return {
+            "broken": [["crash", f"the life of seed {seed} ended without a word"]],
+            "faults": {},
+            "happened": [],
+            "digest": "",
+            "steps": 0,
+        }
+    return json.loads(text)
+
+
+def _live(seed, without, trace, told):
+    """Live, tell, and leave without clearing up: a world that was left in the middle has nothing to say."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # what the interpreter says of tasks that never ended
+    try:
+        made = life.Life(seed, without)
+        try:
+            broken = made.live()
+        except Exception:  # noqa: BLE001  a life that breaks down is a finding
+            broken = [*made.world.oracle.broken, ("crash", traceback.format_exc()[-1500:])]
+        lines = "\n".join(made.world.lines)
+        if trace:
+            Path(trace).write_text(lines)
+        answer = {
+            "broken": broken,
+            "faults": dict(made.world.weather.counts),
+            "happened": made.happened,
+            "digest": hashlib.sha256(lines.encode()).hexdigest(),
+            "steps": made.world.loop.steps,
+        }
+        told.write(json.dumps(answer).encode())
+        told.flush()
+    finally:
+        os._exit(0)
+
+
+def shrunk(seed, rule):
+    """Leave out what is not needed for a rule to be broken; gives what is left out."""
+    without = set()
+    found = lived(seed)
+    for each in ("fates", *reversed(found["happened"])):
+        tried = lived(seed, without | {each})
+        if any(name == rule for name, _ in tried["broken"]):
+            without.add(each)
+    return sorted(without)
