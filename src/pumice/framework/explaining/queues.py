@@ -123,7 +123,7 @@ def explain(session: Session, queue: Queue) -> QueueExplanation:
     """Say how a queue stands."""
     account = account_of(session, queue)
     jobs = sorted(jobs_below(session, queue), key=lambda job: job.key)
-    overused = "" if queue.bad else session.overused(queue) or ""
+    overused = "" if queue.bad else str(session.overused(queue) or "")
     claims = _claims(session)
     return QueueExplanation(
         queue=queue.name,
@@ -285,6 +285,4 @@ def _may_not_ask(session: Session, queue: Queue, job: Job) -> str:
     tasks = demanded(session, job)
     if not tasks:
         return "it was not let in"
-    if (reason := session.overused(queue)) is not None:
-        return reason
-    return session.preemptive(queue, subject.demand(tasks)) or ""
+    return str(session.overused(queue) or session.preemptive(queue, subject.demand(tasks)) or "")
