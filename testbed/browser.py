@@ -19,13 +19,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 import aiohttp
 
+from testbed.waiting import PATIENCE
+
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
 NAMES: Final = ("chromium", "chromium-browser", "google-chrome")
 HOW: Final = "run `make browser` to get one"
-PATIENCE: Final = 60.0
-"""Seconds; nothing on a page takes longer on the slowest machine."""
 _LOOK: Final = 0.05
 _KEYS: Final = {"Enter": ("\r", 13), "Tab": ("", 9), "Escape": ("", 27), "End": ("", 35), "Home": ("", 36), "ArrowLeft": ("", 37), "ArrowUp": ("", 38), "ArrowRight": ("", 39), "ArrowDown": ("", 40), "PageDown": ("", 34)}  # fmt: skip
 

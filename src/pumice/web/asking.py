@@ -37,20 +37,21 @@ class Asking:
         self._turn = asyncio.Lock()
         self._waiting = 0
         self._told: questions.About | None = None
+        self.seconds = SECONDS
 
     def feed(self, identity: Identity, change: Change) -> None:
         """Keep the last change of an object for the next question; before the first one nothing is kept."""
         if self._process is not None:
             self._news[identity] = change
 
-    async def ask(self, question: questions.Question, seconds: float = SECONDS) -> Answer:
+    async def ask(self, question: questions.Question) -> Answer:
         """Answer a question in its turn, or say why not."""
         if self._waiting >= MOST_WAITING:
             return Answer(problem=f"{self._waiting} questions wait for an answer already; try again in a moment")
         self._waiting += 1
         try:
             async with self._turn:
-                return await self._answered(question, seconds)
+                return await self._answered(question, self.seconds)
         finally:
             self._waiting -= 1
 
