@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pumice.cli import cluster_options, completing, plugins_dir
+from pumice.cli import cluster_options, completing, plugins_dir, recordings
 
 if TYPE_CHECKING:
     from pumice.server.flags.addresses import Address
@@ -25,6 +25,7 @@ Examples:
   pumice web --context prod -n train        another one, of which you may list one namespace
   pumice web --from dump.json               a dump, or what kubectl get -o json prints
   pumice web --from gang.yaml               a scenario, played to its end
+  pumice web --recording recordings         a recording, with a slider over all of it
   pumice web --listen 127.0.0.1:8080        always on the same port
   pumice web --config scheduler.yaml        explain with a policy of your own
 
@@ -52,11 +53,19 @@ Exit status: 0 ended by Ctrl-C or SIGTERM, 1 the cluster cannot be read, 2 wrong
     metavar="ADDRESS",
     help="Where to serve, on this machine; port 0 is any that is free.",
 )
+@click.option(
+    "--recording",
+    default="",
+    metavar="FOLDER|FILE",
+    shell_complete=completing.files,
+    help="What a scheduler recorded, with a slider over all of it, instead of a live cluster.",
+)
 @click.option("--until-input-ends", is_flag=True, hidden=True, help="End when the standard input does.")
 @cluster_options.options
 def command(**given: Any) -> None:
     """Serve a page that shows who holds what, who waits and why, live."""
     from pumice.kube.errors import KubeError  # noqa: PLC0415  imports aiohttp, which help does not need
+    from pumice.recording import segments  # noqa: PLC0415  as above
     from pumice.study.state import StudyError  # noqa: PLC0415  as above
     from pumice.web.sources import Policy  # noqa: PLC0415  as above
 
@@ -67,7 +76,10 @@ def command(**given: Any) -> None:
     place = cluster_options.Place(given)
     policy = Policy(config=given["config"], plugins=given["folder"], schedulers=given["schedulers"])
     try:
-        if given["file"]:
+        if given["recording"]:
+            _check_alone(given)
+            asyncio.run(_recorded(given["recording"], known, policy, address))
+        elif given["file"]:
             state = place.read(known)
             place.progress.clear()
             asyncio.run(_file(state, known, policy, address))
@@ -75,7 +87,7 @@ def command(**given: Any) -> None:
             raise click.UsageError("--scenario and --until-line need --from FILE")
         else:
             asyncio.run(_live(place.access, policy, given["namespace"], address))
-    except (StudyError, KubeError) as error:
+    except (StudyError, KubeError, segments.RecordingError) as error:
         raise click.ClickException(str(error)) from None
     except OSError as error:
         raise click.ClickException(f"cannot serve on {given['listen']}: {error.strerror or error}") from None
@@ -114,6 +126,20 @@ async def _file(state: State, known: Any, policy: Policy, address: Address) -> N
 
     _end_on_signals()
     await _serve(sources.from_state(state, known, policy), address)
+
+
+def _check_alone(given: dict[str, Any]) -> None:
+    others = [name for name in ("file", "scenario", "line", "namespace") if given[name]]
+    if others:
+        raise click.UsageError("--recording is read alone: leave out --from, --scenario, --until-line and -n")
+
+
+async def _recorded(path: str, known: Any, policy: Policy, address: Address) -> None:
+    from pumice.web import recordings as web_recordings  # noqa: PLC0415  as above
+
+    _end_on_signals()
+    click.echo(f"Reading {path} …", err=True)
+    await _serve(web_recordings.read(recordings.find(path), known, policy), address)
 
 
 async def _serve(cluster: Any, address: Address) -> None:

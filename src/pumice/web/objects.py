@@ -43,6 +43,17 @@ class Objects:
         kept = self._kept[identity] = raw if kind is kinds.JOB and raw else msgspec.json.encode(found)
         self.heard(identity, (*identity[:2], event_type, kept))
 
+    def identities(self) -> list[Identity]:
+        """Name everything there is."""
+        return list(self._kept)
+
+    def forget(self, identity: Identity) -> None:
+        """Take an object away that is known to be gone."""
+        kind = kinds.find(*identity[:2])
+        found = decoding.decode_json(kind, self._kept[identity]) if kind is not None else None
+        if kind is not None and found is not None:
+            self.feed(kind, "DELETED", found)
+
     def whole(self) -> Iterator[Change]:
         """Walk over everything there is."""
         for identity, kept in list(self._kept.items()):

@@ -77,7 +77,7 @@ export function timeView(root, store, moments) {
     label();
   });
   root.append(h("h1", {}, "Time"), card("Moment", null,
-    h("p", { class: "dim" }, "What this process has seen is remembered for an hour. Choose a moment, then look at any view: all of them show the cluster as it was then."),
+    h("p", { class: "dim" }, store.live.facts.live ? "What this process has seen is remembered for an hour. " : "All of what was read can be chosen from. ", "Choose a moment, then look at any view: all of them show the cluster as it was then."),
     slider, h("p", {}, told), problem, h("p", { class: "line" }, hold, back)), held);
 
   const bounds = () => {
