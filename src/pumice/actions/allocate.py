@@ -16,6 +16,7 @@ from pumice.actions.placing import (
     minimum,
     no_room,
     rounds,
+    searching,
     surplus,
     task_runs,
     telling,
@@ -84,6 +85,8 @@ class Allocate(Action):
         self._no_room = no_room.NoRoom(session)
         self._surplus = surplus.Surplus()
         self._held_back = held_back.HeldBack(session)
+        self._blocked: Job | None = None
+        session.search = searching.Searching(session)
         members, work = self._work(session, waiting)
         jobs = {name: session.job_order.queue(listed) for name, listed in members.items()}
         expected = {name: waiting.waiting() for name, waiting in jobs.items()}
@@ -168,7 +171,8 @@ class Allocate(Action):
         while len(jobs):
             job = jobs.pop()
             tasks = work[job.key]
-            if self._is_known_to_fail(session, queue, job, tasks):
+            if self._is_known_to_fail(session, queue, job, tasks) or self._would_delay(session, job, tasks):
+                self._tell_of_blocked(session, job)
                 continue
             if (stays := self._held_back.known(queue, job, tasks)) is not None:
                 self._leave_holding(session, job, tasks[0], stays.refusal)
@@ -260,6 +264,7 @@ class Allocate(Action):
                 session.gates.take_off(queue, [task for task in tasks if task.gated])
         # What is held for the job is its own to use; whatever it does not use is held for it again.
         self._held_back.begin(queue, job, tasks)
+        self._blocked = None
         lifted = reservations.lift(session, job)
         try:
             with session.attempt(job):
@@ -269,6 +274,7 @@ class Allocate(Action):
             if lifted:
                 _hold_again(session, lifted)
                 self._held_back.end()
+            self._tell_of_blocked(session, self._blocked)
 
     def _leave_holding(self, session: Session, job: Job, task: Task, refusal: FitSummary | None) -> None:
         """Say of a job that holds room what trying it would say, and leave it as that would."""
@@ -319,6 +325,24 @@ class Allocate(Action):
         if session.lending.enabled and any(failure.due for failure in session.findings.errors(job).values()):
             self._beyond_due[job.key] = job
 
+    def _would_delay(self, session: Session, job: Job, tasks: list[Task]) -> bool:
+        """Tell at once that a job finds no room beside what is promised to others."""
+        if not session.job_delay.active or job.tally.is_ready(job.min_member):
+            return False
+        refusal = session.job_delay(job)
+        if refusal is None:
+            return False
+        session.findings.attempt(job)
+        session.findings.note_fit(tasks, FitSummary(0, (), refusal))
+        session.record.judge(job.key, self.name, telling.shortfall(session, job, 0))
+        return True
+
+    def _tell_of_blocked(self, session: Session, job: Job | None) -> None:
+        """Tell whoever plans ahead of a job that found too little room."""
+        if job is not None and session.job_blocked.active:
+            with session.attempt(job):
+                session.job_blocked(job)
+
     def _remember_failure(self, session: Session, queue: Queue, job: Job) -> None:
         """Keep the reason of a job that failed with its first task, for its equals."""
         errors = session.findings.errors(job)
@@ -326,8 +350,11 @@ class Allocate(Action):
             return  # a breakdown about one says nothing about its equals
         if errors and session.independence.equals_share_answers:
             uid, failure = next(iter(errors.items()))
+            if session.job_delay.active and not failure.is_shortage:
+                return  # what is promised to others may be in the way of this one alone
             self._failures.begin(queue, session.cluster.nodes.position)
-            self._failures.add(job.tasks[uid], failure)
+            by_room = not (session.allocatable.active or session.pre_predicate.active)
+            self._failures.add(job.tasks[uid], failure, by_room=by_room)
 
     def _try(
         self, session: Session, queue: Queue, job: Job, tasks: list[Task], is_next: Callable[[], bool] | None
@@ -355,6 +382,7 @@ class Allocate(Action):
         self._set_aside(session, job)
         if session.findings.phase(job) == names.PHASE_INQUEUE:
             session.never_running.say(job)
+        self._blocked = job
         return []
 
     def _place(self, turn: turns.Turn, tasks: list[Task], is_next: Callable[[], bool] | None) -> list[Task]:

@@ -162,6 +162,7 @@ class PodSpec(Wire, frozen=True, kw_only=True):
     priority_class_name: str = ""
     preemption_policy: str | None = None
     termination_grace_period_seconds: int | None = None
+    active_deadline_seconds: int | None = None
     host_network: bool = False
     host_users: bool | None = None
 

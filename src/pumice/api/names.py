@@ -188,6 +188,10 @@ CONDITION_POD_SCHEDULED: Final = "PodScheduled"
 CONDITION_POD_GROUP_SCHEDULED: Final = "PodGroupScheduled"
 CONDITION_READY: Final = "Ready"
 CONDITION_DISRUPTION_TARGET: Final = "DisruptionTarget"
+CONDITION_START_FORECAST: Final = "StartForecast"
+REASON_RESERVED: Final = "Reserved"
+REASON_PLANNED: Final = "Planned"
+REASON_UNKNOWN: Final = "Unknown"
 REASON_NOT_ENOUGH_RESOURCES: Final = "NotEnoughResources"
 REASON_QUEUE_UNUSABLE: Final = "QueueUnusable"
 REASON_NOT_ENOUGH_TASKS: Final = "NotEnoughTasks"
@@ -224,6 +228,11 @@ DEQUEUE_TRAVERSE: Final = "traverse"
 
 # kubectl's copy of a whole manifest, secrets in it included.
 LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
+
+# Ours: how long the pods of a group, or of a queue that says so for all of them, are expected to run; and who submitted them.
+ESTIMATE: Final = "pumice.dev/estimate"
+DEFAULT_ESTIMATE: Final = "pumice.dev/default-estimate"
+USER: Final = "pumice.dev/user"
 
 # Ours: how long a simulated pod runs, and how it ends.
 RUN_TIME: Final = "pumice.dev/run-time"

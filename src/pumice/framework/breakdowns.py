@@ -25,6 +25,7 @@ R = TypeVar("R")
 Key = tuple[str, str, str, str]
 
 OPEN: Final = "open"
+CONCLUDE: Final = "conclude"
 CLOSE: Final = "close"
 HANDLER: Final = "handler"
 LONGEST_REST: Final = 63

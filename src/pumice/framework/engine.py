@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from pumice.api import names
 from pumice.framework import breakdowns, observing, reservations, shortcuts
-from pumice.framework.breakdowns import CLOSE, Breakdown
+from pumice.framework.breakdowns import CLOSE, CONCLUDE, Breakdown
 from pumice.framework.evaluator import Evaluator
 from pumice.framework.reasons import FitSummary, Reasons
 from pumice.framework.registration import Slot
@@ -103,6 +103,9 @@ class Engine:
         session.breakdowns.action = ""
         for tier in self.plugins:
             for plugin in tier:
+                _conclude(session, plugin)
+        for tier in self.plugins:
+            for plugin in tier:
                 mark = self.observer.mark()
                 _close(session, plugin)
                 self.observer.spent("plugin close", plugin.name, mark)
@@ -139,6 +142,16 @@ class Engine:
         for key in before:
             if key not in self._blamed:
                 record.acquit(key, SOURCE)
+
+
+def _conclude(session: Session, plugin: Plugin) -> None:
+    """Let a plugin draw its conclusions."""
+    try:
+        if rests := session.breakdowns.resting(plugin.name, CONCLUDE, type(plugin).conclude):
+            raise breakdowns.PluginBreakdownError(rests[""])  # noqa: TRY301  as if it had been called
+        plugin.conclude(session)
+    except Exception as error:  # noqa: BLE001  as above
+        session.breakdowns.note(plugin.name, CONCLUDE, type(plugin).conclude, error)
 
 
 def _close(session: Session, plugin: Plugin) -> None:

@@ -50,6 +50,9 @@ class Plugin:
     def open(self, session: Session) -> None:
         """Register functions at the extension points of a session."""
 
+    def conclude(self, session: Session) -> None:
+        """Draw conclusions from what was decided, before anybody looks back on it."""
+
     def close(self, session: Session) -> None:
         """Look back on the cycle before its status is written."""
 

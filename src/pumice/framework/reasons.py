@@ -87,6 +87,11 @@ class FitSummary(msgspec.Struct, frozen=True, gc=False):
     def __str__(self) -> str:
         return _told(self.nodes, self.counts, self.prefix)
 
+    @property
+    def is_shortage(self) -> bool:
+        """Tell whether every node has too little of something."""
+        return bool(self.counts) and all(text.startswith("Insufficient ") for text, _ in self.counts)
+
 
 def of_queue(queue: str, refusal: str) -> FitSummary:
     """Say that a queue may not take a task on."""

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from pumice.framework.record import CycleRecord
     from pumice.framework.registration import Slot
     from pumice.framework.runs import Run
+    from pumice.framework.searching import Search
     from pumice.framework.subject import Subject
     from pumice.model.cluster import Cluster
     from pumice.model.job import Job, SubJob
@@ -108,6 +109,7 @@ class Session(Points):
         self.outlooks = Outlooks(self)
         # What plugins say in a sentence of the objects that keep a pod with volumes from every node, given the reasons of nodes; empty if nothing does.
         self.pod_causes: list[Callable[[Subject, Collection[str]], str]] = []
+        self.search: Search | None = None  # where a job would go at another time; while allocate serves jobs
         self.queue_accounts: Accounts | None = (
             None  # how queues stand, as the plugin that shares sees it; for explanations
         )

@@ -1,0 +1,31 @@
+"""Where a job would go at another time: allocate's own search, asked by whoever plans ahead."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+import msgspec
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from pumice.model.job import Job
+    from pumice.model.nodes import NodeRecord
+    from pumice.model.task import Task
+
+    Places = Sequence[tuple[Task, NodeRecord]]
+
+
+class Moment(msgspec.Struct, frozen=True):
+    """Another time: which pods are gone by then, who has come and where; `begins` is called when the cluster is as it would be."""
+
+    gone: Sequence[Task]
+    come: Places
+    begins: Callable[[], None]
+
+
+class Search(Protocol):
+    """Looks for places of a job at another time, and leaves everything as it was."""
+
+    def __call__(self, job: Job, moment: Moment) -> Places | None:
+        """Return a node for each pod that would be placed, None if the job would not be ready."""

@@ -1,0 +1,144 @@
+"""When and where a job can start: allocate's own search, at the times at which there may be room for it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+import msgspec
+import numpy as np
+
+from pumice.framework.searching import Moment
+from pumice.plugins.timeline import needs
+from pumice.plugins.timeline.ledger import Booking, amounts_by_node
+from pumice.plugins.timeline.profile import NEVER
+
+if TYPE_CHECKING:
+    from pumice.framework.searching import Places, Search
+    from pumice.framework.session import Session
+    from pumice.framework.vectors import Mask
+    from pumice.model.job import Job
+    from pumice.model.nodes import NodeRecord, Rows
+    from pumice.model.resources import Matrix, Vector
+    from pumice.model.task import Task
+    from pumice.plugins.timeline.ledger import Ledger
+    from pumice.plugins.timeline.profile import Profile
+
+SEARCHES = 16  # at so many times is looked for places, if there is room by amounts and the search finds none
+
+
+class Promised(Protocol):
+    """Room over time, and to whom of those who do not run yet it is promised."""
+
+    @property
+    def profile(self) -> Profile:
+        """The room."""
+
+    @property
+    def bookings(self) -> dict[str, Booking]:
+        """What is promised."""
+
+
+class View(msgspec.Struct, frozen=True, eq=False):
+    """What nodes have left for a job at some time, as long as it runs: the least room, and what was on them when that was worked out."""
+
+    least: Matrix
+    bound: Mask  # the rows where something else may be promised
+    used: Matrix
+    pipelined: Matrix
+    releasing: Matrix
+    ranks: Vector | None = None  # only where it is planned: who is free latest has the highest
+
+
+class Wanted(msgspec.Struct, frozen=True, eq=False):
+    """A job that looks for a time, how long it runs, and the times between which it looks."""
+
+    job: Job
+    length: int | None
+    since: int
+    before: int = NEVER
+
+    @property
+    def run(self) -> int:
+        """How long it runs, maybe for ever."""
+        return NEVER if self.length is None else self.length
+
+
+class Planner:
+    """Finds bookings; `view` is what nodes are asked about while a search runs for `job`."""
+
+    def __init__(self, ledger: Ledger, window: int) -> None:
+        self._ledger = ledger
+        self._window = window
+        self.view: View | None = None
+        self.job: str = ""
+        self.searches = 0
+
+    def book(self, session: Session, search: Search, wanted: Wanted, promised: Promised) -> Booking | None:
+        """Return room for a job at the first time at which its search finds places that stay free as long as it runs, beside what is promised."""
+        horizon = min(wanted.before, self.horizon(session.started))
+        moments = promised.profile.candidates(needs.of(session, wanted.job).kinds, wanted.since, wanted.run)
+        for tried, moment in enumerate(moments):
+            if moment >= horizon or tried >= SEARCHES:
+                return None
+            if places := self._places(session, search, wanted, promised, moment):
+                return _booking(wanted, moment, places)
+        return None
+
+    def horizon(self, now: int) -> int:
+        """Return the time from which on nothing is planned."""
+        return now + self._window + 1 if self._window else NEVER
+
+    def _places(
+        self, session: Session, search: Search, wanted: Wanted, promised: Promised, moment: int
+    ) -> Places | None:
+        cluster, table, profile = session.cluster, session.cluster.nodes, promised.profile
+        least = profile.least(moment, min(moment + wanted.run, NEVER))
+        ranks = _ranks(profile.free_since(moment))
+        everywhere = np.ones(len(least), dtype=np.bool_)
+        self.searches += 1
+
+        def begins() -> None:
+            # Whoever has come by then is both on its node and in the room of that time.
+            used, pipelined, releasing = (
+                each[: table.count].copy() for each in (table.used, table.pipelined, table.releasing)
+            )
+            self.view = View(least, everywhere, used, pipelined, releasing, ranks)
+            self.job = wanted.job.key
+
+        gone = self._ledger.gone_by(cluster, moment, but=wanted.job.key)
+        try:
+            return search(wanted.job, Moment(gone, _come(session, promised, moment, wanted.job.key), begins))
+        finally:
+            self.view, self.job = None, ""
+            self._ledger.pass_over(cluster)
+
+
+def _come(session: Session, promised: Promised, moment: int, but: str) -> list[tuple[Task, NodeRecord]]:
+    """Return who will be where at some time by what is promised, without those of one job."""
+    tasks, nodes = session.cluster.tasks, session.cluster.nodes.by_name
+    return [
+        (tasks[uid], nodes[node])
+        for booking in promised.bookings.values()
+        if booking.job != but and booking.laid and booking.start <= moment < booking.stop
+        for uid, node in booking.places
+        if uid in tasks and node in nodes
+    ]
+
+
+def _ranks(moments: Vector) -> Vector:
+    """Give times their ranks, equal ones the same."""
+    ranks: Vector = np.unique(moments, return_inverse=True)[1]
+    return ranks
+
+
+def _booking(wanted: Wanted, start: int, places: Places) -> Booking:
+    stop = min(start + wanted.run, NEVER)
+    named = tuple((task.uid, node.name) for task, node in places)
+    return Booking(wanted.job.key, start, stop, named, amounts_by_node(places), first=start)
+
+
+def left_for(view: View, index: Rows, used: Matrix, pipelined: Matrix, releasing: Matrix | None) -> Matrix:
+    """Return what is left on some nodes for a job, with what has come or begun to go since its view was worked out."""
+    taken = used - view.used[index] + pipelined - view.pipelined[index]
+    left: Matrix = view.least[index] - taken
+    return left if releasing is None else left + np.maximum(releasing - view.releasing[index], 0)

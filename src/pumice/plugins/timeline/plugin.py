@@ -1,0 +1,235 @@
+"""timeline: start big jobs on time, and let others go first only where that delays nobody."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from pumice.framework.configuration import Configured, Settings, settings
+from pumice.framework.plugin import Plugin
+from pumice.framework.points import Reads
+from pumice.framework.reasons import Code
+from pumice.plugins.timeline import texts
+from pumice.plugins.timeline.estimates import Estimates
+from pumice.plugins.timeline.holders import Holders
+from pumice.plugins.timeline.ledger import Ledger, soonest
+from pumice.plugins.timeline.planning import Planner, View, left_for
+from pumice.plugins.timeline.profile import NEVER
+from pumice.plugins.timeline.starts import Starts
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Mapping
+
+    from pumice.framework.evaluation import Floats
+    from pumice.framework.reasons import ReasonVector
+    from pumice.framework.session import Session
+    from pumice.framework.subject import Subject
+    from pumice.model.job import Job
+    from pumice.model.nodes import Nodes
+
+DAY: Final = 24 * 3_600_000_000
+EASY, CONSERVATIVE, OFF = "easy", "conservative", "off"
+RESERVED: Final = "node(s) were reserved for other jobs"
+TIE: Final = 0.001  # the least that tells scores apart
+LATEST_FIRST: Final = 1_000_000.0  # points for each rank, far above what scores come to
+
+
+class TimelineSettings(Settings):
+    """How far is planned, and what is promised."""
+
+    policy = settings.text(
+        "timeline.policy",
+        EASY,
+        choices=(EASY, CONSERVATIVE, OFF),
+        help="easy reserves for the first jobs that wait, conservative for every one, off for none",
+    )
+    depth = settings.whole(
+        "timeline.depth", 1, minimum=1, replacement=1, help="how many reservations easy makes at once"
+    )
+    max_jobs = settings.whole(
+        "timeline.maxJobs",
+        500,
+        minimum=0,
+        replacement=500,
+        help="how many jobs that wait are looked at in a cycle; 0 for all",
+    )
+    window = settings.period(
+        "timeline.window",
+        DAY,
+        minimum=0,
+        replacement=DAY,
+        help="how far ahead starts are planned; 0s for any time",
+    )
+    resolution = settings.period(
+        "timeline.resolution", 0, minimum=0, replacement=0, help="planned ends are rounded up to multiples of this"
+    )
+    default_estimate = settings.period(
+        "timeline.defaultEstimate",
+        None,
+        minimum=1,
+        replacement=None,
+        help="how long jobs run of which nothing else says so; none by default: they run for ever",
+    )
+    learn = settings.truth(
+        "timeline.learn",
+        default=False,
+        help="estimate by the last two runs of the same namespace, user and owner",
+    )
+    overrun = settings.text(
+        "timeline.overrun",
+        "extend",
+        choices=("extend", "evictable"),
+        help="whether a job beyond its estimate may be evicted for a reservation that it delays",
+    )
+
+
+class Timeline(Plugin):
+    """Plan ahead by how long jobs are expected to run: jobs that find no room are promised a start, and others go first only where they delay nobody.
+
+    `easy` reserves room for the first `timeline.depth` jobs that wait, `conservative` for every one of them. A job is expected to run as long as the annotation
+    `pumice.dev/estimate` says on its PodGroup or its pods, else as the pods' `activeDeadlineSeconds`, the annotation `pumice.dev/default-estimate` of its queue, its earlier runs
+    (`timeline.learn`) or `timeline.defaultEstimate` say; nothing ends it then. When a job is expected to start, and for whom it waits, is written to its PodGroup as condition `StartForecast`.
+    """
+
+    name = "timeline"
+    points = frozenset({"JobDelay", "JobBlocked", "Predicate", "NodeOrder"})
+    reads = Reads.COLUMNS
+    settings = Configured(TimelineSettings)
+
+    def __init__(self, settings: Settings, switches: Mapping[str, bool]) -> None:
+        super().__init__(settings, switches)
+        told = self.settings
+        self.estimates = Estimates(told.default_estimate, learn=told.learn)
+        self.ledger = Ledger(self.estimates, told.resolution)
+        self.planner = Planner(self.ledger, told.window)
+        depth = told.depth if told.policy == EASY else told.max_jobs
+        self.holders = Holders(self.ledger, self.planner, self.estimates, depth)
+
+    def open(self, session: Session) -> None:
+        """Register who may start where."""
+        if self.settings.policy == OFF:
+            return
+        self.session = session
+        self.blocked_jobs: dict[str, Job] = {}
+        self.starts = Starts(session, self.ledger, self.estimates)
+        self._seen = -1
+        self._reserved = session.reason(self.name, Code.UNSCHEDULABLE, RESERVED)
+        self.holders.given_up = {}
+        session.job_delay.add(self.delay)
+        session.job_blocked.add(self.blocked)
+        session.predicate.add(self.stays_free, reads=Reads.COLUMNS, apart=self.apart)
+        session.score.add(self.points_for, reads=Reads.COLUMNS, apart=self.apart)
+        self.ledger.follow(session.cluster, session.started, self._restated(session))
+
+    def _restated(self, session: Session) -> list[int]:
+        """Return the rows of pods whose jobs may say something else of how long they run."""
+        return [
+            task.node.row
+            for job in session.cluster.dirty_jobs.values()
+            for task in job.tasks.values()
+            if task.node is not None and task.node.row < session.cluster.nodes.count
+        ]
+
+    # -- who may start -----------------------------------------------------------------------------------------
+
+    def _catch_up(self) -> None:
+        """Bring the timeline and the reservations up to date with what was decided meanwhile."""
+        session = self.session
+        position = session.cluster.nodes.position
+        if self._seen == position:
+            return
+        first = self._seen < 0
+        changed = self.ledger.follow(session.cluster, session.started)
+        if len(self.holders):
+            self.holders.tidy(session)
+            if (first or changed or self.ledger.gained) and session.search is not None:
+                self.holders.revise(session, session.search)
+        self._seen = session.cluster.nodes.position
+
+    def delay(self, job: Job) -> str | None:
+        """Say whom a job would delay if it started now."""
+        self._catch_up()
+        if not len(self.holders):
+            return None
+        now, booking = self.session.started, self.holders.get(job.key)
+        found = None
+        if booking is not None and booking.start > now:
+            found = self.starts.behind(job, booking)
+        if found is None:
+            if booking is not None:
+                self.holders.step_aside(self.session, job.key)
+                self._seen = -2
+            found = self.starts.delay(job)
+        return None if found is None else texts.would_delay(found, now)
+
+    def blocked(self, job: Job) -> None:
+        """Reserve room for a job that found none, if it is its turn."""
+        self._catch_up()
+        session, search = self.session, self.session.search
+        most = self.settings.max_jobs
+        if search is None or (most and len(self.blocked_jobs) >= most):
+            return
+        self.blocked_jobs[job.key] = job
+        booking = self.holders.get(job.key)
+        if booking is not None:
+            if booking.start <= session.started:
+                self.holders.plan_anew(session, search, booking)
+        elif not self._is_limited(job):
+            self.holders.reserve(session, search, job)
+
+    def _is_limited(self, job: Job) -> bool:
+        """Tell whether it is its queue that keeps a job waiting."""
+        return any(failure.queue for failure in self.session.findings.errors(job).values())
+
+    # -- nodes -------------------------------------------------------------------------------------------------
+
+    def _view(self, job: Job | None) -> View | None:
+        if self.planner.view is not None:
+            return self.planner.view if job is not None and job.key == self.planner.job else None
+        if not len(self.holders):
+            return None
+        horizon = self.starts.horizon(job)
+        return self.starts.view(horizon) if horizon else None
+
+    def apart(self, subject: Subject) -> Hashable:
+        """Name what nodes have left for a job as long as it runs."""
+        if self.planner.view is not None:
+            mine = subject.job is not None and subject.job.key == self.planner.job
+            return ("planned", self.planner.searches) if mine else None
+        return self.starts.name(self.starts.horizon(subject.job)) if len(self.holders) else None
+
+    def stays_free(self, subject: Subject, nodes: Nodes) -> ReasonVector | None:
+        """Refuse nodes that have too little room as long as the job runs, by what is reserved there for others."""
+        view = self._view(subject.job)
+        if view is None:
+            return None
+        request, index = subject.request, nodes.index
+        left = left_for(view, index, nodes.used, nodes.pipelined, nodes.releasing if nodes.released else None)
+        short = (left[:, request.asked] < request.needed).any(axis=1) & view.bound[index]
+        return np.where(short, self._reserved, 0).astype(np.int16)
+
+    def points_for(self, subject: Subject, nodes: Nodes) -> Floats | None:
+        """Plan on the nodes that are free latest; start on those where something is reserved, if all else is equal."""
+        view = self.planner.view
+        if view is not None:
+            if view.ranks is None or subject.job is None or subject.job.key != self.planner.job:
+                return None
+            return view.ranks[nodes.index].astype(np.float64) * LATEST_FIRST
+        booked = self.starts.booked() if len(self.holders) else None
+        return None if booked is None else booked[nodes.index].astype(np.float64) * TIE
+
+    # -- after a cycle -----------------------------------------------------------------------------------------
+
+    def conclude(self, session: Session) -> None:
+        """Ask to be woken when something planned is due."""
+        if self.settings.policy == OFF:
+            return
+        self._catch_up()
+        now = session.started
+        if not self.blocked_jobs and not len(self.holders):
+            return
+        begin = soonest(self.ledger.bookings.values(), now)
+        for moment in (begin, self.ledger.next_end):
+            if moment is not None and now < moment < NEVER:
+                session.wake_at(moment)

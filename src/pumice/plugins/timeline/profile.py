@@ -1,0 +1,220 @@
+"""What every node has left from now on: a step function for each node, as columns.
+
+A *stretch* is a time during which the room of a node does not change. Stretches lie one after the other, node by node, in time order; the last one of a node has no end.
+Room taken for ever is in no stretch, room that a pod gives back at its planned end is in those after it, and what is reserved is taken off those it is reserved for.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    import numpy.typing as npt
+
+    from pumice.model.nodes import Rows
+    from pumice.model.resources import Matrix, Vector
+
+    Mask = npt.NDArray[np.bool_]
+
+NEVER = 2**62
+BEGINNING = -NEVER
+PLENTY = np.iinfo(np.int64).max
+
+
+class Need(msgspec.Struct, frozen=True, eq=False):
+    """So many equal pods, what each needs in the columns that count, and the nodes that may take one; None for all."""
+
+    columns: Rows
+    amounts: Vector
+    count: int
+    may: Mask | None = None
+
+
+class Profile:
+    """The room of all nodes over time; `version` grows with every change."""
+
+    def __init__(self) -> None:
+        self.version = 0
+        self.nodes = 0
+        self._starts: Vector = np.zeros(0, dtype=np.int64)
+        self._stops: Vector = np.zeros(0, dtype=np.int64)
+        self._rows: Rows = np.zeros(0, dtype=np.int64)
+        self._room: Matrix = np.zeros((0, 0), dtype=np.int64)
+        self._firsts: Rows = np.zeros(0, dtype=np.int64)
+        self._by_time: tuple[int, Rows] | None = None
+
+    # -- making ------------------------------------------------------------------------------------------------
+
+    def build(self, room: Matrix, ends: Mapping[int, Iterable[tuple[int, Vector]]]) -> None:
+        """Begin anew: the room that nodes have now, and what they get back when, by row."""
+        self.nodes = len(room)
+        pieces = [_piece(room[row], ends.get(row, ())) for row in range(self.nodes)]
+        self._put(list(range(self.nodes)), pieces)
+
+    def rebuild(self, row: int, room: Vector, ends: Iterable[tuple[int, Vector]]) -> None:
+        """Begin anew with one node."""
+        starts, matrix = _piece(room, ends)
+        begin, end = self._bounds(row)
+        self._splice(begin, end, row, starts, matrix)
+
+    def _put(self, rows: Sequence[int], pieces: Sequence[tuple[Vector, Matrix]]) -> None:
+        lengths = [len(starts) for starts, _ in pieces]
+        self._starts = np.concatenate([starts for starts, _ in pieces] or [self._starts[:0]])
+        self._room = np.concatenate([matrix for _, matrix in pieces]) if pieces else self._room[:0]
+        self._rows = np.repeat(np.array(rows, dtype=np.int64), lengths)
+        self._index()
+
+    def _splice(self, begin: int, end: int, row: int, starts: Vector, matrix: Matrix) -> None:
+        self._starts = np.concatenate((self._starts[:begin], starts, self._starts[end:]))
+        self._room = np.concatenate((self._room[:begin], matrix, self._room[end:]))
+        self._rows = np.concatenate((self._rows[:begin], np.full(len(starts), row), self._rows[end:]))
+        self._index()
+
+    def _index(self) -> None:
+        self.version += 1
+        self._firsts = np.searchsorted(self._rows, np.arange(self.nodes))
+        self._stops = np.append(self._starts[1:], NEVER)
+        self._stops[self._firsts[1:] - 1] = NEVER
+
+    def _bounds(self, row: int) -> tuple[int, int]:
+        begin = int(self._firsts[row])
+        return begin, int(self._firsts[row + 1]) if row + 1 < self.nodes else len(self._starts)
+
+    def copy(self) -> Profile:
+        """Return the same, to be changed by itself."""
+        other = Profile()
+        other.__dict__.update(self.__dict__)
+        other._room = self._room.copy()
+        return other
+
+    def change(self, rows: Sequence[int], amounts: Matrix, start: int, stop: int) -> None:
+        """Give back amounts on nodes, or take them if they are negative, from one time to another."""
+        for row, amount in zip(rows, amounts, strict=True):
+            self._split(row, start)
+            self._split(row, stop)
+            begin, end = self._bounds(row)
+            first = begin + int(np.searchsorted(self._starts[begin:end], start))
+            last = begin + int(np.searchsorted(self._starts[begin:end], stop))
+            self._room[first:last] += amount
+        self.version += 1
+
+    def _split(self, row: int, moment: int) -> None:
+        if moment >= NEVER:
+            return
+        begin, end = self._bounds(row)
+        position = begin + int(np.searchsorted(self._starts[begin:end], moment, side="right"))
+        if position > begin and self._starts[position - 1] == moment:
+            return
+        self._starts = np.insert(self._starts, position, moment)
+        self._room = np.insert(self._room, position, self._room[position - 1], axis=0)
+        self._rows = np.insert(self._rows, position, row)
+        self._stops = np.insert(self._stops, position, self._stops[position - 1])
+        self._stops[position - 1] = moment
+        self._firsts[row + 1 :] += 1
+        self._by_time = None
+
+    # -- asking ------------------------------------------------------------------------------------------------
+
+    def least(self, start: int, stop: int) -> Matrix:
+        """Return the least room that each node has between two times."""
+        within = (self._starts < stop) & (self._stops > start)
+        least: Matrix = np.minimum.reduceat(np.where(within[:, None], self._room, PLENTY), self._firsts)
+        return least
+
+    def at(self, moment: int) -> Matrix:
+        """Return the room of each node at a time."""
+        there: Matrix = self._room[(self._starts <= moment) & (self._stops > moment)]
+        return there
+
+    def free_since(self, moment: int) -> Vector:
+        """Return since when each node has had the room that it has at a time."""
+        there: Vector = self._starts[(self._starts <= moment) & (self._stops > moment)]
+        return there
+
+    def is_overbooked(self, since: int) -> bool:
+        """Tell whether some node is short of anything at some time from one on."""
+        return bool((self._room[self._stops > since] < 0).any())
+
+    def covers(self, rows: Sequence[int], start: int, stop: int, columns: Rows) -> bool:
+        """Tell whether nothing is promised twice on some nodes between two times."""
+        for row in rows:
+            begin, end = self._bounds(row)
+            within = (self._starts[begin:end] < stop) & (self._stops[begin:end] > start)
+            if (self._room[begin:end][within][:, columns] < 0).any():
+                return False
+        return True
+
+    def fits(self, needs: Sequence[Need], start: int, stop: int) -> bool:
+        """Tell whether pods of each kind, by themselves, have enough room between two times."""
+        within = (self._starts < stop) & (self._stops > start)
+        return all(self._count(self._holds(need), within) >= need.count for need in needs)
+
+    def candidates(self, needs: Sequence[Need], since: int, run: int) -> Iterable[int]:
+        """Give the times, from one on, at which there is enough room for pods of each kind, by themselves, as long as they run; the first one first."""
+        holds = [self._holds(need) for need in needs]
+        moments = self._moments(needs, holds, since)
+        for moment in moments:
+            within = (self._starts < min(moment + run, NEVER)) & (self._stops > moment)
+            if all(self._count(held, within) >= need.count for need, held in zip(needs, holds, strict=True)):
+                yield moment
+
+    def _moments(self, needs: Sequence[Need], holds: Sequence[Vector], since: int) -> list[int]:
+        """Return the times at which there is enough room for a moment, where that has just become more, and the first time if there is enough by then."""
+        order = self._time_order()
+        times = self._starts[order]
+        enough: Mask = np.ones(len(times), dtype=np.bool_)
+        grows: Mask = np.zeros(len(times), dtype=np.bool_)
+        for need, held in zip(needs, holds, strict=True):
+            more = held.copy()
+            more[1:] -= held[:-1]
+            more[self._firsts] = held[self._firsts]
+            total = np.cumsum(more[order])
+            enough &= total >= need.count
+            grows |= more[order] > 0
+        # Of equal times only the last one counts everything; that it grows may be known of an earlier one.
+        last: Mask = np.append(times[1:] != times[:-1], True)
+        groups = np.cumsum(np.append(0, last[:-1]))
+        grown = np.zeros(int(groups[-1]) + 1, dtype=np.bool_) if len(groups) else np.zeros(0, dtype=np.bool_)
+        np.logical_or.at(grown, groups, grows)
+        times, enough = times[last], enough[last]
+        here = int(np.searchsorted(times, since, side="right")) - 1
+        later: list[int] = times[(times > since) & enough & grown].tolist()
+        return [since, *later] if here >= 0 and enough[here] else later
+
+    def _time_order(self) -> Rows:
+        if self._by_time is None or self._by_time[0] != len(self._starts):
+            self._by_time = (len(self._starts), np.argsort(self._starts, kind="stable"))
+        return self._by_time[1]
+
+    def _holds(self, need: Need) -> Vector:
+        """Return how many such pods a node holds in each stretch, no more than are looked for."""
+        wanted = need.amounts > 0
+        room = self._room[:, need.columns]
+        held: Vector = np.full(len(room), need.count, dtype=np.int64)
+        if wanted.any():
+            np.minimum(held, (room[:, wanted] // need.amounts[wanted]).min(axis=1), out=held)
+        # As for any pod: where there is less than nothing of what counts, there is room for nobody.
+        held[(room < 0).any(axis=1)] = 0
+        np.maximum(held, 0, out=held)
+        if need.may is not None:
+            held[~need.may[self._rows]] = 0
+        return held
+
+    def _count(self, held: Vector, within: Mask) -> int:
+        return int(np.minimum.reduceat(np.where(within, held, PLENTY), self._firsts).sum()) if len(held) else 0
+
+
+def _piece(room: Vector, ends: Iterable[tuple[int, Vector]]) -> tuple[Vector, Matrix]:
+    """Make the stretches of one node."""
+    ordered = sorted(ends, key=lambda each: each[0])
+    if not ordered:
+        return np.array([BEGINNING]), room[None, :].copy()
+    times = np.array([BEGINNING, *(moment for moment, _ in ordered)])
+    matrix = np.cumsum(np.array([room, *(amount for _, amount in ordered)], dtype=np.int64), axis=0)
+    last = np.append(times[1:] != times[:-1], True)
+    return times[last], matrix[last]
