@@ -49,6 +49,15 @@ class LastTransaction(msgspec.Struct, frozen=True):
     evicted: bool
 
 
+class Forecast(msgspec.Struct, frozen=True):
+    """When a job is expected to start: its condition, that time if it is known, where, and what would bring it forward."""
+
+    condition: scheduling.PodGroupCondition
+    expected: int | None
+    nodes: dict[str, int]
+    sooner: str = ""
+
+
 class Journal:
     """How to take back, newest first, what was written while a trial ran; outside trials nothing is kept."""
 
@@ -114,6 +123,7 @@ class Findings:
         "causes",
         "conditions",
         "fit_errors",
+        "forecasts",
         "job_texts",
         "journal",
         "kept_out",
@@ -130,6 +140,7 @@ class Findings:
         self.phases: dict[str, str] = {}
         self.conditions: dict[str, tuple[scheduling.PodGroupCondition, ...]] = {}
         self.fit_errors: dict[str, dict[str, FitSummary]] = {}
+        self.forecasts: dict[str, Forecast] = {}
         self.last_transactions: dict[str, LastTransaction] = {}
         self.attempted: dict[str, Job] = {}
         self.notices: list[tuple[Job, str]] = []
@@ -177,6 +188,11 @@ class Findings:
                 self.condition(job, condition)
         else:
             self.conditions.update(dict.fromkeys(keys, (condition,)))
+
+    def foresee(self, job: Job, forecast: Forecast) -> None:
+        """Say when a job is expected to start."""
+        self.journal.put(self.forecasts, job.key, forecast)
+        self.condition(job, forecast.condition)
 
     def notice(self, job: Job, text: str) -> None:
         """Tell a group's owner that it was not let in, and why."""

@@ -43,7 +43,7 @@ def merged(
         for position, old in enumerate(found):
             if old.type == condition.type:
                 if not says(old, condition, exactly=anew):
-                    found[position] = stamp(condition)
+                    found[position] = _since(old, stamp(condition))
                 break
         else:
             found.append(stamp(condition))
@@ -60,11 +60,20 @@ def merged(
     return tuple(found)
 
 
+def _since(old: PodGroupCondition, new: PodGroupCondition) -> PodGroupCondition:
+    """Let a forecast of the same kind keep the time since when there is one: by that a place is remembered."""
+    if new.type != names.CONDITION_START_FORECAST or (old.status, old.reason) != (new.status, new.reason):
+        return new
+    return msgspec.structs.replace(new, last_transition_time=old.last_transition_time)
+
+
 def _ended(condition: PodGroupCondition, now: set[str], phase: str, *, empty: bool) -> str:
     """Say what a group is for which a condition of ours no longer holds; empty if it may still hold.
 
     What was only sent may be refused, so a group is unschedulable no longer when its members have their nodes.
     """
+    if condition.type == names.CONDITION_START_FORECAST:
+        return phase if phase in STARTED else ""
     if condition.type == names.CONDITION_SCHEDULED:
         return names.CONDITION_UNSCHEDULABLE if names.CONDITION_UNSCHEDULABLE in now else ""
     if condition.type != names.CONDITION_UNSCHEDULABLE:
@@ -80,6 +89,8 @@ def says(old: PodGroupCondition, new: PodGroupCondition, *, exactly: bool) -> bo
     """Tell whether a condition gives the reason of another; exactly means in the same words, numbers included."""
     if (old.type, old.status, old.reason) != (new.type, new.status, new.reason):
         return False
+    # Of a forecast its numbers are the news.
+    exactly = exactly or new.type == names.CONDITION_START_FORECAST
     return old.message == new.message if exactly else not is_news(old.message, new.message)
 
 

@@ -111,14 +111,12 @@ class Points:
         "JobDelay",
         Refusals[[Job], str],
         "job",
-        "enableJobDelay",
         says="Say whom a job would delay if it started now, as far as amounts alone tell.",
     )
     job_blocked = Point(
         "JobBlocked",
         Notify[[Job]],
         "job",
-        "enableJobDelay",
         says="Hear of a job that found too little room; `session.search` looks for its places as they would be at another time.",
     )
     sub_job_ready = Point(

@@ -54,6 +54,7 @@ def _news(session: Session) -> News:
     phases, errors, holds = session.findings.phases, session.findings.fit_errors, session.reservations.holds
     valid, stood = session.valid_queues(), session.record.stood
     nevers: dict[int, str] = {}
+    forecasts = session.findings.forecasts
     # Thousands of jobs in a cycle: one pass, without a call for each question about each job.
     for job in noticed(session):
         if job.group is None or job.bad or job.queue not in valid:
@@ -63,7 +64,17 @@ def _news(session: Session) -> News:
         # Most jobs run, or are being bound, and wait for nothing.
         waits = job.pending or phase == names.PHASE_PENDING or counts[_ALLOCATED] or counts[_PIPELINED]
         told = _waits(session, job) if waits or key in errors or (holds and awaited(session, job)) else ()
-        stands = (job.group, status, phase, job.version, counts, told, _outlook(session, job, nevers) if told else 0)
+        outlook = _outlook(session, job, nevers) if told else 0
+        stands = (
+            job.group,
+            status,
+            phase,
+            job.version,
+            counts,
+            told,
+            outlook,
+            forecasts.get(key) and forecasts[key].condition,
+        )
         if stood.get(key) == stands:
             continue
         stood[key] = stands

@@ -160,6 +160,11 @@ class Ledger:
             return NEVER
         return self._rounded(planned_end(self.started(task, now), length, now))
 
+    def is_over(self, cluster: Cluster, task: Task, now: int) -> bool:
+        """Tell whether a pod runs longer than was estimated."""
+        length = None if task.job is None or task.status in GOING else self._estimates.of(cluster, task.job).length
+        return length is not None and self.started(task, now) + length <= now
+
     def _rounded(self, moment: int) -> int:
         if not self._resolution or moment >= NEVER:
             return moment

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING, Protocol
 
 import msgspec
@@ -13,6 +14,8 @@ from pumice.plugins.timeline.ledger import Booking, amounts_by_node
 from pumice.plugins.timeline.profile import NEVER
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pumice.framework.searching import Places, Search
     from pumice.framework.session import Session
     from pumice.framework.vectors import Mask
@@ -23,7 +26,7 @@ if TYPE_CHECKING:
     from pumice.plugins.timeline.ledger import Ledger
     from pumice.plugins.timeline.profile import Profile
 
-SEARCHES = 16  # at so many times is looked for places, if there is room by amounts and the search finds none
+SEARCHES = 8  # so many times at which there is room by amounts are looked at one after the other
 
 
 class Promised(Protocol):
@@ -77,12 +80,28 @@ class Planner:
         """Return room for a job at the first time at which its search finds places that stay free as long as it runs, beside what is promised."""
         horizon = min(wanted.before, self.horizon(session.started))
         moments = promised.profile.candidates(needs.of(session, wanted.job).kinds, wanted.since, wanted.run)
-        for tried, moment in enumerate(moments):
-            if moment >= horizon or tried >= SEARCHES:
-                return None
+        within = itertools.takewhile(lambda moment: moment < horizon, moments)
+        for moment in itertools.islice(within, SEARCHES):
             if places := self._places(session, search, wanted, promised, moment):
                 return _booking(wanted, moment, places)
-        return None
+        return self._bisect(session, search, wanted, promised, list(within))
+
+    def _bisect(
+        self, session: Session, search: Search, wanted: Wanted, promised: Promised, moments: Sequence[int]
+    ) -> Booking | None:
+        """Look at fewer and fewer of many times: once there is room, there mostly is room later as well."""
+        found: Booking | None = None
+        low, high = 0, len(moments)
+        while low < high:
+            middle = len(moments) - 1 if found is None else (low + high) // 2
+            places = self._places(session, search, wanted, promised, moments[middle])
+            if places:
+                found, high = _booking(wanted, moments[middle], places), middle
+            elif found is None:
+                return None
+            else:
+                low = middle + 1
+        return found
 
     def horizon(self, now: int) -> int:
         """Return the time from which on nothing is planned."""

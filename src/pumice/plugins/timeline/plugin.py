@@ -10,7 +10,7 @@ from pumice.framework.configuration import Configured, Settings, settings
 from pumice.framework.plugin import Plugin
 from pumice.framework.points import Reads
 from pumice.framework.reasons import Code
-from pumice.plugins.timeline import texts
+from pumice.plugins.timeline import forecasts, texts
 from pumice.plugins.timeline.estimates import Estimates
 from pumice.plugins.timeline.holders import Holders
 from pumice.plugins.timeline.ledger import Ledger, soonest
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from pumice.framework.evaluation import Floats
     from pumice.framework.reasons import ReasonVector
+    from pumice.framework.searching import Search
     from pumice.framework.session import Session
     from pumice.framework.subject import Subject
     from pumice.model.job import Job
@@ -105,6 +106,8 @@ class Timeline(Plugin):
         self.planner = Planner(self.ledger, told.window)
         depth = told.depth if told.policy == EASY else told.max_jobs
         self.holders = Holders(self.ledger, self.planner, self.estimates, depth)
+        self.forecasts = forecasts.Forecasts(self.ledger, self.planner, self.estimates)
+        self._is_new = True
 
     def open(self, session: Session) -> None:
         """Register who may start where."""
@@ -141,11 +144,20 @@ class Timeline(Plugin):
             return
         first = self._seen < 0
         changed = self.ledger.follow(session.cluster, session.started)
+        if self._is_new and session.search is not None:
+            self._is_new = False
+            self._remember(session, session.search)
         if len(self.holders):
             self.holders.tidy(session)
             if (first or changed or self.ledger.gained) and session.search is not None:
                 self.holders.revise(session, session.search)
         self._seen = session.cluster.nodes.position
+
+    def _remember(self, session: Session, search: Search) -> None:
+        """Give those their places back that held room before a restart."""
+        for job in forecasts.remembered(session):
+            if session.usable(job) and not self.holders.is_full:
+                self.holders.reserve(session, search, job)
 
     def delay(self, job: Job) -> str | None:
         """Say whom a job would delay if it started now."""
@@ -222,11 +234,12 @@ class Timeline(Plugin):
     # -- after a cycle -----------------------------------------------------------------------------------------
 
     def conclude(self, session: Session) -> None:
-        """Ask to be woken when something planned is due."""
+        """Say when jobs that wait are expected to start, and ask to be woken when something planned is due."""
         if self.settings.policy == OFF:
             return
         self._catch_up()
         now = session.started
+        self.forecasts.tell(session, self.blocked_jobs, self.holders.given_up)
         if not self.blocked_jobs and not len(self.holders):
             return
         begin = soonest(self.ledger.bookings.values(), now)

@@ -46,7 +46,7 @@ class Profile:
         self._rows: Rows = np.zeros(0, dtype=np.int64)
         self._room: Matrix = np.zeros((0, 0), dtype=np.int64)
         self._firsts: Rows = np.zeros(0, dtype=np.int64)
-        self._by_time: tuple[int, Rows] | None = None
+        self._by_time: tuple[int, tuple[Rows, Mask, Mask]] | None = None
 
     # -- making ------------------------------------------------------------------------------------------------
 
@@ -103,6 +103,30 @@ class Profile:
             self._room[first:last] += amount
         self.version += 1
 
+    def take(self, rows: Rows, amounts: Matrix, starts: Vector, stops: Vector) -> None:
+        """Take many amounts at once, each on a node from one time to another."""
+        if not len(rows):
+            return
+        ends = stops < NEVER
+        all_rows = np.concatenate((self._rows, rows, rows[ends]))
+        all_times = np.concatenate((self._starts, starts, stops[ends]))
+        order = np.lexsort((all_times, all_rows))
+        all_rows, all_times = all_rows[order], all_times[order]
+        new = np.append(True, (all_rows[1:] != all_rows[:-1]) | (all_times[1:] != all_times[:-1]))
+        all_rows, all_times = all_rows[new], all_times[new]
+        known = _places(self._rows, self._starts, all_rows, all_times)
+        room = self._room[known]
+        self._rows, self._starts = all_rows, all_times
+        self._index()
+        firsts = _places(all_rows, all_times, rows, starts)
+        lasts = np.where(
+            ends, _places(all_rows, all_times, rows, stops), np.append(self._firsts[1:], len(all_rows))[rows]
+        )
+        change = np.zeros((len(all_rows) + 1, room.shape[1]), dtype=np.int64)
+        np.subtract.at(change, firsts, amounts)
+        np.add.at(change, lasts, amounts)
+        self._room = room + np.cumsum(change, axis=0)[:-1]
+
     def _split(self, row: int, moment: int) -> None:
         if moment >= NEVER:
             return
@@ -157,38 +181,39 @@ class Profile:
     def candidates(self, needs: Sequence[Need], since: int, run: int) -> Iterable[int]:
         """Give the times, from one on, at which there is enough room for pods of each kind, by themselves, as long as they run; the first one first."""
         holds = [self._holds(need) for need in needs]
-        moments = self._moments(needs, holds, since)
-        for moment in moments:
+        for moment in self._moments(needs, holds, since):
             within = (self._starts < min(moment + run, NEVER)) & (self._stops > moment)
             if all(self._count(held, within) >= need.count for need, held in zip(needs, holds, strict=True)):
                 yield moment
 
     def _moments(self, needs: Sequence[Need], holds: Sequence[Vector], since: int) -> list[int]:
         """Return the times at which there is enough room for a moment, where that has just become more, and the first time if there is enough by then."""
-        order = self._time_order()
+        order, last, grown = self._times()
         times = self._starts[order]
         enough: Mask = np.ones(len(times), dtype=np.bool_)
-        grows: Mask = np.zeros(len(times), dtype=np.bool_)
         for need, held in zip(needs, holds, strict=True):
             more = held.copy()
             more[1:] -= held[:-1]
             more[self._firsts] = held[self._firsts]
-            total = np.cumsum(more[order])
-            enough &= total >= need.count
-            grows |= more[order] > 0
-        # Of equal times only the last one counts everything; that it grows may be known of an earlier one.
-        last: Mask = np.append(times[1:] != times[:-1], True)
-        groups = np.cumsum(np.append(0, last[:-1]))
-        grown = np.zeros(int(groups[-1]) + 1, dtype=np.bool_) if len(groups) else np.zeros(0, dtype=np.bool_)
-        np.logical_or.at(grown, groups, grows)
+            enough &= np.cumsum(more[order]) >= need.count
+        # Of equal times only the last one counts everything.
         times, enough = times[last], enough[last]
         here = int(np.searchsorted(times, since, side="right")) - 1
         later: list[int] = times[(times > since) & enough & grown].tolist()
         return [since, *later] if here >= 0 and enough[here] else later
 
-    def _time_order(self) -> Rows:
-        if self._by_time is None or self._by_time[0] != len(self._starts):
-            self._by_time = (len(self._starts), np.argsort(self._starts, kind="stable"))
+    def _times(self) -> tuple[Rows, Mask, Mask]:
+        """Return the stretches by the times at which they begin, which of them is the last that begins at its time, and whether any node has more room from that time on."""
+        if self._by_time is None or self._by_time[0] != self.version:
+            order = np.argsort(self._starts, kind="stable")
+            times = self._starts[order]
+            last: Mask = np.append(times[1:] != times[:-1], True)
+            grows = np.zeros(len(times), dtype=np.bool_)
+            grows[1:] = (self._room[1:] > self._room[:-1]).any(axis=1)
+            grows[self._firsts] = False
+            grown = np.zeros(int(last.sum()), dtype=np.bool_)
+            np.logical_or.at(grown, np.cumsum(np.append(0, last[:-1])), grows[order])
+            self._by_time = (self.version, (order, last, grown))
         return self._by_time[1]
 
     def _holds(self, need: Need) -> Vector:
@@ -207,6 +232,17 @@ class Profile:
 
     def _count(self, held: Vector, within: Mask) -> int:
         return int(np.minimum.reduceat(np.where(within, held, PLENTY), self._firsts).sum()) if len(held) else 0
+
+
+def _places(rows: Rows, times: Vector, of_rows: Rows, of_times: Vector) -> Rows:
+    """Find the stretch of each of some rows in which a time lies, where stretches lie row by row in time order."""
+    firsts = np.searchsorted(rows, of_rows)
+    # Times of one row are compared among themselves: each row is moved behind the one before it by ranks of all times.
+    ranks = np.searchsorted(np.unique(times), times)
+    span = len(times) + 1
+    wanted = np.searchsorted(np.unique(times), of_times, side="right") - 1
+    found: Rows = np.searchsorted(rows * span + ranks, of_rows * span + wanted, side="right") - 1
+    return np.maximum(found, firsts)
 
 
 def _piece(room: Vector, ends: Iterable[tuple[int, Vector]]) -> tuple[Vector, Matrix]:

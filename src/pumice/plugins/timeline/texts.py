@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from pumice.api import duration, timestamp
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from pumice.plugins.timeline.starts import Delay
+    from pumice.plugins.timeline.waits import Awaited
+
+TIMES = "\N{MULTIPLICATION SIGN}"
+NODES = 4
+NAMED = 3
+_EXPECTED = re.compile(r"expected at (?:(\d{4}-\d\d-\d\d) )?(\d\d:\d\d)(:\d\d)? on ")
 
 
 def moment(time: int, now: int) -> str:
@@ -33,3 +42,32 @@ def would_delay(delay: Delay, now: int) -> str:
     """Say whom a job would delay."""
     by = "for ever, as it has no estimate" if delay.by is None else f"by {length(delay.by)}"
     return f"would delay {delay.holder}, planned for {moment(delay.planned, now)}, {by}"
+
+
+def nodes(counts: Mapping[str, int]) -> str:
+    """Write how many pods go to which node, four on each of two: `n1 \u00d74, n2 \u00d74`."""
+    listed = [f"{name} {TIMES}{count}" for name, count in list(counts.items())[:NODES]]
+    more = f" and {len(counts) - NODES} more" if len(counts) > NODES else ""
+    return ", ".join(listed) + more
+
+
+def waits_for(awaited: Sequence[Awaited], now: int) -> str:
+    """Write for whom a job waits: `; waits for a/train-7 (4 nvidia.com/gpu, until 14:32 by its estimate)`."""
+    if not awaited:
+        return ""
+    told = [f"{each.job} ({each.amount}, until {moment(each.until, now)} {each.by})" for each in awaited[:NAMED]]
+    more = f" and {len(awaited) - NAMED} more" if len(awaited) > NAMED else ""
+    return f"; waits for {', '.join(told)}{more}"
+
+
+def expected(message: str, written: str) -> int | None:
+    """Read the time back that a forecast gives; one without a date is of the day on which it was written, or the next."""
+    found = _EXPECTED.match(message)
+    if found is None:
+        return None
+    day = found[1] or written.partition("T")[0]
+    try:
+        time = timestamp.parse(f"{day}T{found[2]}{found[3] or ':00'}Z")
+    except timestamp.TimestampError:
+        return None
+    return time
