@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 NAMED: Final = 3
 REASON: Final = 110
 WRITTEN: Final = 6
+FORECAST: Final = "  start "
 BRIEF: Final = 4
 """Lines of a brief answer, the one that says where it comes from aside."""
 
@@ -42,7 +43,8 @@ def _brief(answer: Answer) -> list[str]:
     if not answer.cause and answer.search is None:
         return [*told[: max(1, BRIEF - len(aside))], *aside]
     change = list(_search(answer.search))[:1] if answer.search is not None else []
-    return [told[0], *change, *[*aside, *told[1:2]][: BRIEF - 2]]
+    forecast = [line.strip() for line in told[-1:] if line.startswith(FORECAST)]
+    return [told[0], *change, *[*aside, *told[1:2]][: BRIEF - 2 - len(forecast)], *forecast]
 
 
 def _aside(answer: Answer) -> Iterator[str]:

@@ -61,6 +61,7 @@ Examples:
   pumice job list -n research
   pumice job list --all-namespaces -q training -o wide
   pumice job list --selector bert --watch
+  pumice job list --start                    groups that wait, the next to start first
   pumice job list -o name | xargs -n 1 kubectl describe
 """
 
@@ -69,6 +70,9 @@ Examples:
 @options.namespace("jobs")
 @options.all_namespaces
 @job_options.selected
+@click.option(
+    "--start", is_flag=True, help="List groups that wait, by when they are expected to start (plugin timeline)."
+)
 @options.output
 @options.watch
 @options.cluster
@@ -76,7 +80,8 @@ def list_jobs(**given: Any) -> None:
     """List jobs with their phase and how many of their pods stand how."""
     from pumice.cli.volcano import job_verbs  # noqa: PLC0415  as above
 
-    job_verbs.show_list(options.place(given), given)
+    show = job_verbs.show_starts if given["start"] else job_verbs.show_list
+    show(options.place(given), given)
 
 
 @command.command(

@@ -7,7 +7,19 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pumice.api import kinds
-from pumice.cli.volcano import calls, columns, failing, files, job_rows, job_text, listing, lists, making, printing
+from pumice.cli.volcano import (
+    calls,
+    columns,
+    failing,
+    files,
+    job_rows,
+    job_text,
+    listing,
+    lists,
+    making,
+    printing,
+    start_rows,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -64,6 +76,20 @@ def show_list(place: calls.Place, given: dict[str, Any]) -> None:
         table=Table(chosen, everywhere=everywhere, wide=given["output"] == "wide", follows=given["watch"]),
         chosen=chosen,
     )
+    listing.show(place, wanted, given["output"] or "", watch=given["watch"])
+
+
+def show_starts(place: calls.Place, given: dict[str, Any]) -> None:
+    """List groups that wait, the next to start first."""
+    everywhere = given["all_namespaces"]
+
+    def chosen(found: Sequence[list[Manifest]]) -> list[Manifest]:
+        return start_rows.chosen(found[0], queue_name=given["queue"], part=given["selector"])
+
+    def table(_: Sequence[list[Manifest]]) -> tuple[Column, ...]:
+        return (start_rows.NAMESPACE, *start_rows.COLUMNS) if everywhere else start_rows.COLUMNS
+
+    wanted = lists.Listing((lists.Read(kinds.POD_GROUP, "" if everywhere else given["namespace"]),), table, chosen)
     listing.show(place, wanted, given["output"] or "", watch=given["watch"])
 
 

@@ -205,6 +205,7 @@ class JobExplanation(Fact, frozen=True, kw_only=True):
     evictions: tuple[EvictionVerdict, ...] = ()
     holds: tuple[Hold, ...] = ()
     notes: tuple[str, ...] = ()
+    forecast: str = ""  # when it is expected to start, and what would bring that forward; where that is planned
 
 
 class PodExplanation(Fact, frozen=True, kw_only=True):

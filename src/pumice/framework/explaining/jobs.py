@@ -47,6 +47,7 @@ def explain(session: Session, actions: Sequence[Action], job: Job) -> JobExplana
         evictions=tuple(_evictions(session, actions, job)) if usable and waits else (),
         holds=tuple(holding.of_job(session, job)),
         notes=tuple(_notes(session, job)),
+        forecast=_forecast(session, job),
     )
 
 
@@ -93,6 +94,15 @@ def _evictions(session: Session, actions: Sequence[Action], job: Job) -> list[Ev
     if session.findings.phase(job) == names.PHASE_PENDING:
         return []
     return [found for action in actions if (found := action.candidates(session, job)) is not None]
+
+
+def _forecast(session: Session, job: Job) -> str:
+    """Say when a job is expected to start, and what would bring that forward."""
+    found = session.findings.forecasts.get(job.key)
+    if found is None:
+        return ""
+    told = f"{found.condition.reason.lower()}: {found.condition.message}"
+    return f"{told}; {found.sooner}" if found.sooner else told
 
 
 def _notes(session: Session, job: Job) -> list[str]:

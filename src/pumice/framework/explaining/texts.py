@@ -57,7 +57,13 @@ def _(explanation: JobExplanation) -> list[str]:
     ]
     lines += [f"  {verdict.action}: {eviction_text(verdict)}" for verdict in explanation.evictions]
     lines += [f"  {hold_text(hold)}" for hold in explanation.holds]
-    return [*lines, *_votes(explanation.votes), *_actions(explanation.actions)]
+    return [*lines, *_votes(explanation.votes), *_actions(explanation.actions), *_forecast(explanation)]
+
+
+def _forecast(explanation: JobExplanation) -> Iterator[str]:
+    """Write when a job is expected to start."""
+    if explanation.forecast:
+        yield f"  start {explanation.forecast}"
 
 
 def _votes(votes: Sequence[PluginVote]) -> Iterator[str]:
