@@ -49,6 +49,7 @@ _FALSE: Final = frozenset(("0", "f", "F", "FALSE", "false", "False"))
 _WHOLE: Final = re.compile(r"[-+]?[0-9]{1,19}")
 _DECIMAL: Final = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?(?P<power>[0-9]+))?")
 _LONGEST: Final = 64
+OFF: Final = "off"
 _LARGEST_POWER: Final = 400
 _LIMIT: Final = 2**63
 
@@ -163,6 +164,10 @@ def defaults(declared: Iterable[Argument]) -> dict[str, Any]:
 def read(argument: Argument, document: documents.Located, path: documents.Path, *, lenient: bool) -> Reading:
     """Read the value written at a path; `lenient` takes a string that parses for what it says, as kube-batch did."""
     written = document.at(path)
+    if written is False and OFF in argument.choices:
+        return Reading(value=OFF)  # as YAML reads a bare off
+    if written == 0 and argument.kind == "duration" and argument.minimum == 0 and written is not False:
+        return Reading(value=0)  # none has no unit
     try:
         value = _converted(argument.kind, document, path, lenient=lenient)
     except duration.DurationError as error:

@@ -78,7 +78,7 @@ class Profile:
     def _index(self) -> None:
         self.version += 1
         self._firsts = np.searchsorted(self._rows, np.arange(self.nodes))
-        self._stops = np.append(self._starts[1:], NEVER)
+        self._stops = np.append(self._starts[1:], NEVER)[: len(self._starts)]
         self._stops[self._firsts[1:] - 1] = NEVER
 
     def _bounds(self, row: int) -> tuple[int, int]:
@@ -146,6 +146,8 @@ class Profile:
 
     def least(self, start: int, stop: int) -> Matrix:
         """Return the least room that each node has between two times."""
+        if not self.nodes:
+            return self._room
         within = (self._starts < stop) & (self._stops > start)
         least: Matrix = np.minimum.reduceat(np.where(within[:, None], self._room, PLENTY), self._firsts)
         return least
@@ -180,6 +182,8 @@ class Profile:
 
     def candidates(self, needs: Sequence[Need], since: int, run: int) -> Iterable[int]:
         """Give the times, from one on, at which there is enough room for pods of each kind, by themselves, as long as they run; the first one first."""
+        if not self.nodes:
+            return
         holds = [self._holds(need) for need in needs]
         for moment in self._moments(needs, holds, since):
             within = (self._starts < min(moment + run, NEVER)) & (self._stops > moment)

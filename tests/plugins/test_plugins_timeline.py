@@ -1,0 +1,63 @@
+"""timeline: worked cases of backfill, one node of ten slots each; scenarios/timeline plays them as users see them."""
+
+from __future__ import annotations
+
+import pytest
+from timeline_player import Job, Player, policy
+
+from pumice.plugins.timeline.estimates import planned_end
+from pumice.plugins.timeline.texts import expected, length, moment
+
+MINUTE = 60_000_000
+LATECOMERS = [Job(5, 60, submit=second) for second in range(30, 211, 30)]
+CASES = {
+    "a job that ends in time goes first": ("easy", [Job(6, 100), Job(8, 50), Job(4, 80)], [0, 100, 0]),
+    "what is left over is given once": (
+        "easy",
+        [Job(6, 100), Job(8, 50), Job(4, 80), Job(2, 500), Job(2, 500)],
+        [0, 100, 0, 80, 150],
+    ),
+    "no estimate is for ever": ("easy", [Job(6, 100), Job(8, 50), Job(4, 80, estimate=None)], [0, 100, 150]),
+    "nothing reserved, the large one starves": ("off", [Job(5, 60), Job(10, 30), *LATECOMERS], [0, 270, *range(30, 211, 30)]),
+    "reserved, it does not": ("easy", [Job(5, 60), Job(10, 30), *LATECOMERS], [0, 60, 90, 90, 150, 150, 210, 210, 270]),
+    "easy holds for the first alone": ("easy", [Job(6, 100), Job(6, 100), Job(10, 50), Job(4, 250)], [0, 100, 250, 0]),
+    "two reservations": (
+        'easy", timeline.depth: 2, timeline.overrun: "extend',
+        [Job(6, 100), Job(6, 100), Job(10, 50), Job(4, 250)],
+        [0, 100, 200, 250],
+    ),
+    "conservative holds for all": (
+        "conservative",
+        [Job(6, 100), Job(6, 100), Job(10, 50), Job(4, 250)],
+        [0, 100, 200, 250],
+    ),
+    "an early end": ("conservative", [Job(10, 40, estimate=100), Job(10, 50), Job(5, 30)], [0, 40, 90]),
+    "an overrun": ("easy", [Job(10, 130, estimate=100), Job(10, 20)], [0, 130]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_jobs_start_when_they_should(case):
+    name, jobs, starts = CASES[case]
+    assert Player(jobs, policy(name)).play() == starts
+
+
+def test_a_forecast_moves_when_a_job_is_over_its_estimate():
+    player = Player([Job(10, 130, estimate=100), Job(10, 20)], policy())
+    player.play()
+    assert list(dict.fromkeys(when for _, when in player.forecasts[1])) == [100, 160]
+
+
+def test_planned_ends_go_up_by_one_two_four_minutes_and_never_more_than_the_estimate():
+    ends = [planned_end(0, 5 * MINUTE, now * MINUTE) // MINUTE for now in (0, 4, 5, 6, 8, 12, 17, 22, 100)]
+    assert ends == [5, 5, 6, 8, 12, 17, 22, 27, 102]
+    assert planned_end(0, None, 10**15) == 2**62
+
+
+def test_texts_are_absolute_and_can_be_read_back():
+    now, later = 1_767_225_600_000_000, 1_767_225_600_000_000 + 26 * 3_600_000_000
+    assert moment(now + 14 * 60 * MINUTE + 32 * MINUTE, now) == "14:32"
+    assert moment(later, now) == "2026-01-02 02:00"
+    assert [length(each * 1_000_000) for each in (1, 61, 120, 5400, 7261)] == ["1s", "61s", "2m", "1h30m", "2h1m1s"]
+    assert expected(f"expected at {moment(later, now)} on n1", "2026-01-01T00:00:00Z") == later
+    assert expected("expected at 00:01:40 on n1", "2026-01-01T00:00:00Z") == now + 100_000_000
