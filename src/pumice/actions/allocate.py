@@ -353,8 +353,7 @@ class Allocate(Action):
             if session.job_delay.active and not failure.is_shortage:
                 return  # what is promised to others may be in the way of this one alone
             self._failures.begin(queue, session.cluster.nodes.position)
-            by_room = not (session.allocatable.active or session.pre_predicate.active)
-            self._failures.add(job.tasks[uid], failure, by_room=by_room)
+            self._failures.add(job.tasks[uid], failure)
 
     def _try(
         self, session: Session, queue: Queue, job: Job, tasks: list[Task], is_next: Callable[[], bool] | None
