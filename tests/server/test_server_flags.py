@@ -69,7 +69,7 @@ def test_every_setting_has_its_flag_and_every_flag_that_counts_is_a_setting():
     assert fields == counted
     # Gates turn watches off, which is the process's business, and shape what is decided; the patience with reasons follows from the pace of cycles, and
     # no scheduler is to do without shortcuts.
-    others = {"feature_gates", "reason_patience", "queue_statuses", "plain"}
+    others = {"feature_gates", "reason_patience", "queue_statuses", "pod_reasons", "plain"}
     assert {flag.field for flag in flags.FLAGS if flag.shapes} | others == set(Options.__struct_fields__)
 
 

@@ -33,6 +33,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     """Microseconds for which a reason to wait must stand before it is written on a pod or group; for cycles that start at once, to which a gang arrives in parts."""
     queue_statuses: bool = True
     """Whether statuses of queues are written: decisions do not rest on them, and where nobody reads them each costs a cycle more than it is worth."""
+    pod_reasons: bool = True
+    """Whether pods are told why they wait, each of them; groups are in any case, and pods which node they are to get."""
     plain: bool = False
     """Whether no shortcut is taken: the same decisions, the long way."""
 

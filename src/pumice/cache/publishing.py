@@ -62,7 +62,7 @@ class Publisher:
     def publish(self, session: Session) -> None:
         """Write what changed: groups, their pods, queues."""
         now, heeded = session.started, session.job_gradient.active
-        reports, drafts = closing.report(session), GroupDrafts()
+        reports, drafts = closing.report(session, pod_reasons=self._cache.options.pod_reasons), GroupDrafts()
         for leaves, run in itertools.groupby(reports, _leaves_reasons):
             if leaves:
                 self._publish_moved(list(run), drafts, now)

@@ -57,8 +57,11 @@ class JobReport(msgspec.Struct, frozen=True, eq=False):
     tasks: tuple[TaskReport, ...] = ()
 
 
-def report(session: Session) -> list[tuple[Job, JobReport]]:
-    """Report on every job that may have changed; one whose queue cannot be used says so on its group and on every pod."""
+def report(session: Session, *, pod_reasons: bool = True) -> list[tuple[Job, JobReport]]:
+    """Report on every job that may have changed; one whose queue cannot be used says so on its group and on every pod.
+
+    Without reasons of pods only those are reported on that are to get a certain node.
+    """
     stamp = _stamp(session)
     found = _stranded_jobs(session, stamp)
     conditions, state = session.findings.conditions, session.record.state
@@ -68,7 +71,7 @@ def report(session: Session) -> list[tuple[Job, JobReport]]:
         given = conditions.get(job.key, ())
         made = shared.get((standing, given))
         if made is None:
-            made = shared[standing, given] = _job_report(session, job, stamp, equal)
+            made = shared[standing, given] = _job_report(session, job, stamp, equal, pod_reasons=pod_reasons)
         state(job.key, made.text)
         found.append((job, made))
     return found
@@ -124,7 +127,7 @@ def _queue_text(session: Session, job: Job) -> str:
     return causes.of_unusable(session, job)
 
 
-def _job_report(session: Session, job: Job, stamp: Stamp, equal: Statuses) -> JobReport:
+def _job_report(session: Session, job: Job, stamp: Stamp, equal: Statuses, *, pod_reasons: bool) -> JobReport:
     status, counts = _status(session, job, stamp, equal), job.tally.counts
     head = f"{status.phase or names.PHASE_PENDING} in queue {job.queue}"
     lacking = counts[_PENDING] + counts[_PIPELINED] + counts[_ALLOCATED]
@@ -137,7 +140,8 @@ def _job_report(session: Session, job: Job, stamp: Stamp, equal: Statuses) -> Jo
             causes.of_job(session, job), f"{len(waiting)}/{len(job.tasks)} tasks in gang unschedulable: {text}"
         )
     stands = f"{head}, {lacking} of {len(job.tasks)} pods wait: {text}"
-    return _made(job, status, stands, warning, tuple(_task_reports(session, job, waiting)))
+    told = waiting if pod_reasons else [task for task in waiting if task.uid in session.reservations.holds]
+    return _made(job, status, stands, warning, tuple(_task_reports(session, job, told)))
 
 
 def _made(

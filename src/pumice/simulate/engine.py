@@ -61,7 +61,9 @@ class Simulation:
         progress: Callable[[int, int], None] = lambda _time, _arrived: None,
     ) -> None:
         self.trace = trace
-        self.cache = Cache(self, Options(queue_statuses=False))
+        # What nobody reads here is not written. Of a job that may start with any of its pods, only they say why it waits.
+        told = any(job.min_member == 0 for job in trace.jobs)
+        self.cache = Cache(self, Options(queue_statuses=False, pod_reasons=told))
         self.time = START
         self._period = period
         self._progress = progress

@@ -5,6 +5,7 @@ A run depends on its settings alone, so results are the same on any number of pr
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import os
 import signal
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from pumice.framework import configuration
+from pumice.server.threads import interpreter
 from pumice.simulate import isolating, judging, loading
 from pumice.simulate.engine import Simulation
 
@@ -95,9 +97,13 @@ def one(settings: Settings, run: Run, known: Registry, *, quiet: bool = True) ->
         period=settings.period,
         progress=progress,
     )
-    result = simulation.run()
-    progress.end()
-    return result
+    before = gc.get_threshold()
+    gc.set_threshold(*interpreter.THRESHOLDS)  # as in the running scheduler
+    try:
+        return simulation.run()
+    finally:
+        gc.set_threshold(*before)
+        progress.end()
 
 
 def configured(policy: PolicyFile, known: Registry) -> configuration.Configuration:
