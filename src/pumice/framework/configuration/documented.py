@@ -20,6 +20,7 @@ CONFIGURATIONS: Final = {"init-params": "is for the scheduler plugin that comes 
 
 _SHARED_CARDS: Final = "cards are shared by plugin deviceshare and its arguments of the same names"
 _PROPORTIONS: Final = "plugin resource-strategy-fit keeps proportions, by its argument proportional"
+_EVERY_QUEUE: Final = "pods of every queue and with any labels may be moved"
 _AVERAGES: Final = "averages are those of ten minutes; write cpu and mem"
 ARGUMENTS: Final = {
     'plugin "predicates"': {
@@ -30,6 +31,7 @@ ARGUMENTS: Final = {
         "predicate.resources": _PROPORTIONS,
         "predicate.resources.*": _PROPORTIONS,
     },
+    'plugin "rescheduling"': dict.fromkeys(("queueSelector", "labelSelector"), _EVERY_QUEUE),
     'plugin "usage"': {
         "type": "loads are averages of ten minutes whatever it says",
         "period": "loads are averages of ten minutes whatever it says",
