@@ -12,12 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pumice.actions.eviction import (
+    equal_members,
     equal_rivals,
     gang_rules,
     judge,
-    node_ahead,
     offers,
-    offers_ahead,
     set_order,
     takeover,
     trimming,
@@ -64,8 +63,7 @@ class Watched:
             self.equals = decided(name)
             for seed in range(SEEDS):
                 crowd(seed, name).cycle()
-            patched.setattr(node_ahead.NodeAhead, "_take_together", lambda *_: 0)
-            patched.setattr(node_ahead.NodeAhead, "_take", self._ahead(node_ahead.NodeAhead._take))
+            patched.setattr(equal_members.NodeAhead, "take", self._ahead(equal_members.NodeAhead.take))
             self.herds = decided(name, world=herd)
 
     def _note(self, shortcut, right, *about, count=1):
@@ -134,55 +132,21 @@ def test_the_long_way_says_what_shortcuts_say(watched):
 def test_what_is_known_of_equals_decides_nothing(watched, monkeypatch):
     monkeypatch.setattr(equal_rivals, "is_one", lambda _rules, _plan, _job: False)
     monkeypatch.setattr(set_order, "are_equal", lambda _choices: False)
-    monkeypatch.setattr(trimming, "_are_all_needed", lambda _plan: False)
+    monkeypatch.setattr(trimming, "_is_needed", lambda _plan, _unit: False)
     monkeypatch.setattr(ways, "is_only_one", lambda _job, _members: False)
     assert decided(watched.name) == watched.equals
 
 
 def test_placing_ahead_decides_nothing(watched, monkeypatch):
     assert decided(watched.name, world=herd) == watched.herds
-    monkeypatch.setattr(offers_ahead, "times", lambda *_: 0)
+    monkeypatch.setattr(equal_members, "times", lambda *_: 0)
     assert decided(watched.name, world=herd) == watched.herds
 
 
-def test_members_that_are_placed_together_go_where_they_would_go_one_by_one(monkeypatch):
-    compared = []
-    take_together = node_ahead.NodeAhead._take_together
-
-    def checked(self, run, done):
-        plan, wanted = self.plan, []
-        members, known = len(plan.members), len(plan.units)
-        with plan.statement.trial():
-            for member in run:
-                offer = (
-                    None
-                    if plan.place_freely(member)
-                    else offers.Offers(plan.session, plan.rules).cheapest(plan, member)
-                )
-                if offer is None or offer.row != self.row:
-                    break
-                wanted += offer.units
-                plan.statement.evict([task for unit in offer.units for task in unit.tasks], "test")
-                plan.statement.pipeline([member], [plan.session.cluster.nodes.records[offer.row]])
-                if done():
-                    break
-        assert len(plan.members) == members
-        count = take_together(self, run, done)
-        assert plan.units[known:] == wanted[:count]
-        assert plan.members[members:] == list(run[:count])
-        compared.append(count)
-        return count
-
-    monkeypatch.setattr(node_ahead.NodeAhead, "_take_together", checked)
-    for name in PREEMPT:
-        decided(name, world=flock)
-    assert sum(count > 1 for count in compared) > SEEDS
-
-
 @pytest.mark.parametrize("name", PREEMPT)
-def test_placing_together_decides_nothing(name, monkeypatch):
+def test_placing_flocks_ahead_decides_nothing(name, monkeypatch):
     quick = decided(name, world=flock)
-    monkeypatch.setattr(offers_ahead, "times", lambda *_: 0)
+    monkeypatch.setattr(equal_members, "times", lambda *_: 0)
     assert decided(name, world=flock) == quick
 
 

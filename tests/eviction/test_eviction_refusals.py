@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builders import Desk, group, metadata, node, pod, priority_class, queue
-from pumice.actions.eviction import asking, search, telling
+from pumice.actions.eviction import asking, candidate_columns, search, telling
 from pumice.cache.options import Options
 from pumice.plugins.proportion import Proportion
 
@@ -157,6 +157,35 @@ def test_whoever_remembers_decides_and_says_what_one_does_who_does_not(seed, tex
         # What is told of one claimant is told its equals too; whoever takes no shortcut counts for each of them anew.
         assert remembered[0] == plain[0], f"cycle {turn}"
         life.change()
+
+
+def listed(columns):
+    """Say what could go on each node."""
+    told = [
+        [(i.priority, i.breaks, i.count, i.loss, i.freed.tolist(), [t.uid for t in i.tasks], i.queue) for i in items]
+        for items in map(columns.items_of, range(len(columns.starts)))
+    ]
+    return [sorted(items) for items in told], int(columns.alive.sum())
+
+
+@settings(max_examples=40 if os.environ.get("PUMICE_FUZZ") else 12, deadline=None)
+@given(seed=st.integers(0, 10**6), text=st.sampled_from(POLICIES))
+def test_who_could_go_is_followed_from_cycle_to_cycle_as_if_laid_out_anew(seed, text):
+    compared, columns = [], candidate_columns.columns
+
+    def checked(session, rules, claimant):
+        kept = columns(session, rules, claimant)
+        told = listed(kept)
+        assert told == listed(candidate_columns.Columns(session, rules, claimant))
+        compared.append(told[1])
+        return kept
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(candidate_columns, "columns", checked)
+        life = Life(text, seed)
+        for _ in range(8):
+            life.cycle()
+            life.change()
 
 
 # -- how often it is asked -------------------------------------------------------------------------------------

@@ -292,12 +292,6 @@ class NodeTable(Amounts):
         added[:, 4 * width : 4 * width + 2] = non_zero
         return added
 
-    def exchanged(self, freed: Vector, request: Vector) -> Vector:
-        """Return what changes in all amounts of a row if one pod begins to go and another waits there for what it gives back."""
-        nothing = np.zeros_like(freed)
-        change: Vector = np.concatenate((nothing, nothing, freed, request, (0, 0, 0, 0)))
-        return change
-
     def imagined(self, rows: Rows, amounts: Matrix) -> Nodes:
         """Return rows as they would be with other amounts, of which only those may differ that placing a pod changes."""
         width = len(self.vocabulary)

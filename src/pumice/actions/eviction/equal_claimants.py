@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pumice.actions.eviction import trimming
 from pumice.actions.eviction.victim_sets import VictimSets
 from pumice.framework import subject
 
@@ -57,16 +56,16 @@ class NodeOrder:
 
     def put_back(self, ahead: OpenNodes, row: int) -> None:
         """Put a node that was taken back in its place, if somebody there can still help."""
-        place, bounds = self.kind.columns.segments[row], self.kind.bounds
-        if not bounds.settled[place]:
-            places = np.array([place], dtype=np.int64)
+        bounds = self.kind.bounds
+        if not bounds.settled[row]:
+            places = np.array([row], dtype=np.int64)
             bounds.tighten(places, self.kind.lacking(places), self.kind.usable)
-        if ahead.left[place] and bounds.possible[place]:
-            self._scores[place] = ahead.scores[place]
-            heapq.heappush(self._back, self._ranked(place))
+        if ahead.left[row] and bounds.possible[row]:
+            self._scores[row] = ahead.scores[row]
+            heapq.heappush(self._back, self._ranked(row))
 
-    def _ranked(self, place: int) -> tuple[Rank, int, int]:
-        return self.kind.bounds.rank(place), -int(self._scores[place]), int(self.kind.columns.rows[place])
+    def _ranked(self, row: int) -> tuple[Rank, int, int]:
+        return self.kind.bounds.rank(row), -int(self._scores[row]), row
 
 
 class EqualClaimants:
@@ -162,7 +161,8 @@ class EqualClaimants:
         idle = self._table.future_idle_at(row)[request.asked].tolist()
         if not any(map(operator.lt, idle, request.needed.tolist())):
             return False
-        return trimming.are_needed_there(plan, row, idle)
+        gone = {id(unit.tasks[0].shape): unit.tasks[0].shape.request for unit in plan.units}
+        return all(any(map(operator.gt, each.vector[request.asked].tolist(), idle)) for each in gone.values())
 
 
 def _protects(kind: KindBounds, member: Task) -> bool:

@@ -184,6 +184,10 @@ class GangPreempt(GangRules):
     own_queue = True
     statuses = frozenset({Status.BOUND, Status.RUNNING})
 
+    def highest_taken(self, job: Job) -> int | None:
+        """Return the highest priority below that of a job."""
+        return job.priority - 1
+
     def concerns_job(self, own: Job, other: Job) -> bool:
         """Look at jobs of the same queue with lower priority."""
         return other.queue == own.queue and other.priority < own.priority

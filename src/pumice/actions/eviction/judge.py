@@ -82,7 +82,7 @@ class Door:
         return all(_is_left_whole(tasks) for tasks in losing.values())
 
     def _passes(self, row: int, going: Sequence[Unit]) -> bool:
-        """Ask about the room of a node with units gone, and the filters that read amounts."""
+        """Ask about the room of a node with units gone, and, once for all nodes in a state, the filters that read amounts."""
         table, request = self._plan.session.cluster.nodes, self._member.shape.request
         freed: Vector = sum(
             (u.tasks[0].shape.request.vector for u in going[1:]), going[0].tasks[0].shape.request.vector
@@ -91,14 +91,11 @@ class Door:
         if request.unoffered or (free[request.asked] < request.needed).any():
             return False
         state = (table.state(row), *(unit.tasks[0].shape.serial for unit in going))
-        return self.is_open(state, row, table.used[row] - freed, table.pipelined[row])
-
-    def is_open(self, state: Hashable, row: int, used: Vector, pipelined: Vector) -> bool:
-        """Ask the filters that read amounts about a node with other amounts, once for all nodes in a state."""
         known = self._passed.get(state)
         if known is None:
-            table, rows = self._plan.session.cluster.nodes, np.array([row], dtype=np.int64)
-            nodes = Nodes(table, rows, used[None], table.non_zero[rows], pipelined[None], released=True)
+            rows = np.array([row], dtype=np.int64)
+            used, waiting = table.used[rows] - freed, table.pipelined[rows]
+            nodes = Nodes(table, rows, used, table.non_zero[rows], waiting, released=True)
             passed = self._evaluation.passes_ahead(nodes)
             known = passed is None or bool(passed[0])
             if self._evaluation.is_by_amounts(released=True):

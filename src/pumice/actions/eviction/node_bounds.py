@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pumice.actions.eviction.candidate_columns import DIGIT, Columns, join, split
+from pumice.actions.eviction import unit_columns
+from pumice.actions.eviction.unit_columns import DIGIT, join, split
 
 if TYPE_CHECKING:
-    from pumice.actions.eviction.candidate_columns import Item
+    from pumice.actions.eviction.unit_columns import Item, UnitColumns
     from pumice.framework.evaluation import Mask
     from pumice.model.nodes import Rows
     from pumice.model.resources import Matrix, Vector
@@ -30,10 +31,10 @@ TOGETHER = 1 << 20
 class Bounds:
     """The bounds of all nodes for one kind of member; `settled` marks those that cannot be made any tighter."""
 
-    def __init__(self, columns: Columns, asked: Vector) -> None:
+    def __init__(self, columns: UnitColumns, asked: Vector) -> None:
         self._columns = columns
         self._asked = asked
-        size = len(columns.rows)
+        size = len(columns.starts)
         self.possible: Mask = np.zeros(size, dtype=np.bool_)
         self.settled: Mask = np.zeros(size, dtype=np.bool_)
         self.priority: Rows = np.zeros(size, dtype=np.int64)
@@ -43,7 +44,7 @@ class Bounds:
 
     def rank(self, place: int) -> tuple[tuple[int, int], bool, int, int]:
         """Return the bound of one node as a rank."""
-        priority = self._columns.priorities[int(self.priority[place])]
+        priority = unit_columns.decoded(int(self.priority[place]))
         return priority, bool(self.breaks[place]), int(self.count[place]), join(self.loss[place].tolist())
 
     def lowest(self, among: Mask, scores: Rows) -> int | None:

@@ -68,20 +68,18 @@ class KindBounds:
         changed = columns.log[self.read :]
         self.read = len(columns.log)
         if len(self.usable) != len(usable):
-            places = np.arange(len(columns.rows))
+            places = np.arange(len(columns.starts))
         else:
             at = np.flatnonzero(self.usable != usable)
             turned = np.searchsorted(columns.ends, at, side="right").tolist()
-            places = np.array(sorted({*turned, *(columns.segments[row] for row in changed)}), dtype=np.int64)
+            places = np.array(sorted({*turned, *changed}), dtype=np.int64)
         self.usable = usable
         self.bounds.assess(places, self.lacking(places), usable)
 
     def _who_could_go(self, plan: Plan, member: Task) -> Mask:
         """Mark the units that are not known to stay."""
         columns = self.columns
-        usable = columns.alive.copy()
-        if not plan.rules.within and (own := columns.number_of(member.job)) >= 0:
-            usable &= columns.job != own
+        usable = columns.those_of(member)
         protected = columns.protected(member)
         if protected is not None:
             usable &= ~protected
@@ -92,9 +90,7 @@ class KindBounds:
     def lacking(self, places: Rows) -> Matrix:
         """Return what each node lacks for a member."""
         table = self.columns.table
-        rows = self.columns.rows[places]
-        free = table.allocatable[rows] - table.used[rows] + table.releasing[rows] - table.pipelined[rows]
-        short: Matrix = (self.request.vector - free)[:, self.request.asked]
+        short: Matrix = (self.request.vector - table.future_idle_at(places))[:, self.request.asked]
         return short
 
     def tighten(self, place: int, among: Mask) -> None:
@@ -144,21 +140,19 @@ class Offers:
         evaluation = plan.evaluation(member)
         evaluation.mask(released=True)
         columns = candidate_columns.columns(self._session, self._rules, member)
-        if not len(columns.rows):
-            return None
-        among = self._open_to(columns, evaluation)
+        among = self._open_to(evaluation)
         within = plan.rows(member)
         if within is not None:
-            among &= np.isin(columns.rows, within)
+            inside = np.zeros(len(among), dtype=np.bool_)
+            inside[within] = True
+            among &= inside
         if not among.any():
             return None
-        return self._first(
-            self._bounds(plan, member, columns), plan, member, among, _scores(columns, evaluation, among)
-        )
+        return self._first(self._bounds(plan, member, columns), plan, member, among, _scores(evaluation, among))
 
-    def _open_to(self, columns: Columns, evaluation: Evaluation) -> Mask:
+    def _open_to(self, evaluation: Evaluation) -> Mask:
         """Mark the nodes that a member may go to if eviction cures what speaks against them."""
-        marked: Mask = evaluation.curable(own_queue=self._rules.own_queue)[columns.rows]
+        marked: Mask = evaluation.curable(own_queue=self._rules.own_queue)
         return marked
 
     def place(self, plan: Plan, member: Task) -> bool:
@@ -183,9 +177,9 @@ class Offers:
         columns = candidate_columns.columns(self._session, self._rules, member)
         if not evaluation.scores_apart():
             return None
-        kind, left = self._bounds(plan, member, columns), self._open_to(columns, evaluation)
+        kind, left = self._bounds(plan, member, columns), self._open_to(evaluation)
         kind.refresh(plan, member)
-        return OpenNodes(kind, evaluation, left, _scores(columns, evaluation, left))
+        return OpenNodes(kind, evaluation, left, _scores(evaluation, left))
 
     def _bounds(self, plan: Plan, member: Task, columns: Columns) -> KindBounds:
         job = plan.job
@@ -204,19 +198,19 @@ class Offers:
         kind.refresh(plan, member)
         best: Offer | None = None
         asked = 0
-        while (place := bounds.lowest(left, scores)) is not None:
-            row, score = int(columns.rows[place]), int(scores[place])
-            bound = (bounds.rank(place), -score, row)
+        while (row := bounds.lowest(left, scores)) is not None:
+            score = int(scores[row])
+            bound = (bounds.rank(row), -score, row)
             if best is not None and (bound > best.rank or asked >= ASKED):
                 if bound <= best.rank:
                     plan.bounds[ENOUGH] = None
                 break
-            if not bounds.settled[place]:
-                kind.tighten(place, left)
+            if not bounds.settled[row]:
+                kind.tighten(row, left)
                 continue
             found = sets.cheapest(row)
             asked += 1
-            left[place] = False
+            left[row] = False
             if found is not None and (best is None or (found[0], -score, row) < best.rank):
                 best = Offer(row, found[1], (found[0], -score, row))
                 if best.rank == bound:
@@ -227,11 +221,11 @@ class Offers:
         return best
 
 
-def _scores(columns: Columns, evaluation: Evaluation, among: Mask) -> Rows:
+def _scores(evaluation: Evaluation, among: Mask) -> Rows:
     """Return the scores of some nodes."""
     evaluation.refresh_scores()
-    rows = columns.rows[among]
-    scores = np.zeros(len(columns.rows), dtype=np.int64)
+    rows = np.flatnonzero(among)
+    scores = np.zeros(len(among), dtype=np.int64)
     scores[among] = foresight.rounded(evaluation.plain[rows] + evaluation.normalised(rows))
     return scores
 

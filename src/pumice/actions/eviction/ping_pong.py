@@ -19,14 +19,14 @@ LOOKS = 64
 
 
 def those_who_would_return(plan: Plan, takes_from: Callable[[Job, Plan], bool]) -> list[Task]:
-    """Return the victims whose job would ask for the claimant's room once it runs, and be given it; `takes_from` searches for it.
-
-    That they are pending again is supposed already.
-    """
+    """Return the victims whose job would ask for the claimant's room once it runs, and be given it; `takes_from` searches for it."""
     victims = [task for unit in plan.units for task in unit.tasks]
+    jobs = {task.job.key: task.job for task in victims if task.job is not None and _reaches(plan, task, task.job)}
+    if not jobs:
+        return []
     with plan.statement.trial():
+        plan.statement.suppose(victims, [None] * len(victims), Status.PENDING)
         plan.statement.suppose(plan.members, [member.node for member in plan.members], Status.RUNNING)
-        jobs = {task.job.key: task.job for task in victims if task.job is not None}
         asking = [job for job in jobs.values() if _might_ask(plan, job)]
         if len(asking) > SEARCHES:
             # Searching for each would take long; none of them is trusted not to come back.
@@ -36,6 +36,14 @@ def those_who_would_return(plan: Plan, takes_from: Callable[[Job, Plan], bool]) 
             returning = [job for job in asking if takes_from(job, plan)]
     keys = {job.key for job in returning}
     return [task for task in victims if task.job is not None and task.job.key in keys]
+
+
+def _reaches(plan: Plan, victim: Task, job: Job) -> bool:
+    """Tell whether the claimant's pods are neither out of a victim's reach nor more important, whatever else is the case."""
+    rules = plan.rules
+    if rules.protects_important and job.priority < plan.job.priority:
+        return False
+    return rules.concerns(victim, plan.members[0])
 
 
 def _might_ask(plan: Plan, job: Job) -> bool:

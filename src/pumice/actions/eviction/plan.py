@@ -59,8 +59,6 @@ class Plan:
         # What was found last for a member, as long as nothing has moved since: whether its queue may take it on, and that it finds no room.
         self._allowed: tuple[int, str, bool] = (-1, "", False)
         self._homeless: tuple[int, str] = (-1, "")
-        # When it was found last that no node of the cluster has room for a member.
-        self.full_at = -1
         # Whether it is known that no victim can be spared.
         self.is_trimmed = False
         self.gangs = rules.keeps_gangs
@@ -159,7 +157,6 @@ class Plan:
         if not rows:
             if self.session.evaluator.sampler is None:
                 self._homeless = (self.session.cluster.changed, member.uid)
-                self.full_at = self.session.cluster.nodes.position if self.rows(member) is None else -1
             return False
         row = rows.pop(0)
         if self.rules.asks_each:

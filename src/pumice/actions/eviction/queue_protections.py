@@ -27,14 +27,7 @@ if TYPE_CHECKING:
 class QueueProtections:
     """The groups of pods that were found protected, for the claimants of one queue: pods of one queue and shape that can be spared, or those of one job."""
 
-    def __init__(self, session: Session, rules: Rules) -> None:
-        self._sums = session.cluster.queue_sums
-        self._queues = session.cluster.queues
-        self._name = rules.name
-        self._everybody_goes_alone = not rules.keeps_gangs
-        self._protection = session.protection
-        self._is_active = any(reads_only_queues(registered.reads) for registered in session.protection)
-        self._is_flat = all(queue.parent in {"", "root"} for queue in self._queues.values())
+    def __init__(self) -> None:
         self._groups: dict[tuple[str, int | str], int] = {}
         self._members: list[Task] = []
         self._by_queue: dict[str, list[int]] = {}
@@ -42,6 +35,25 @@ class QueueProtections:
         self._closed: dict[int, None] = {}
         self._held: Matrix | None = None
         self._flags: Mask | None = None
+
+    def __len__(self) -> int:
+        return len(self._groups)
+
+    def renew(self, session: Session, rules: Rules) -> None:
+        """Take over the rules of a cycle, in which nobody is known to be protected yet."""
+        self._sums = session.cluster.queue_sums
+        self._queues = session.cluster.queues
+        self._tasks = session.cluster.tasks
+        self._name = rules.name
+        self._everybody_goes_alone = not rules.keeps_gangs
+        self._protection = session.protection
+        self._is_active = any(reads_only_queues(registered.reads) for registered in session.protection)
+        self._is_flat = all(queue.parent in {"", "root"} for queue in self._queues.values())
+        self._forget()
+
+    def _forget(self) -> None:
+        self._closed.clear()
+        self._flags = None
 
     def group(self, job: Job, task: Task, *, alone: bool) -> int:
         """Return the number of a pod's group; one that would not go alone belongs to its job's."""
@@ -76,8 +88,7 @@ class QueueProtections:
     def look_again(self, claimant: Task) -> None:
         """Forget everything, unless what queues hold has only become less."""
         if self._closed and not self._has_only_shrunk(claimant):
-            self._closed.clear()
-            self._flags = None
+            self._forget()
 
     def _has_only_shrunk(self, claimant: Task) -> bool:
         held = self._sums.allocated + self._sums.pipelined
@@ -109,7 +120,7 @@ class QueueProtections:
         """Ask about a group, if whoever stands for it is still one of it."""
         task = self._members[group]
         job = task.job
-        if job is None or task.status not in ALLOCATED_LIKE:
+        if job is None or task.status not in ALLOCATED_LIKE or self._tasks.get(task.uid) is not task:
             return False
         return self._groups.get((job.queue, self._key_now(job, task))) == group and self._keeps(claimant, task)
 

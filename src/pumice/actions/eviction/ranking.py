@@ -33,8 +33,8 @@ class Losses:
     def __init__(self, session: Session) -> None:
         table = session.cluster.nodes
         totals: list[int] = table.allocatable[: table.count].sum(axis=0).tolist()
-        self._totals = {column: total for column, total in enumerate(totals) if total > 0 and column != PODS}
-        self.denominator = math.lcm(*self._totals.values())
+        self.totals = {column: total for column, total in enumerate(totals) if total > 0 and column != PODS}
+        self.denominator = math.lcm(*self.totals.values())
         # More than so many pods lose together.
         self.end_of_a_job = self.denominator << PODS_BITS
         self._known: dict[int, int] = {}
@@ -44,12 +44,12 @@ class Losses:
         loss = self._known.get(shape.serial)
         if loss is None:
             amounts = shape.request.vector.tolist()
-            loss = self._known[shape.serial] = max([self.share(c, amounts[c]) for c in self._totals], default=0)
+            loss = self._known[shape.serial] = max([self.share(c, amounts[c]) for c in self.totals], default=0)
         return loss
 
     def share(self, column: int, amount: int) -> int:
         """Return which part of a resource's total an amount is, in parts of the denominator; of pods, and of what nobody offers, none."""
-        total = self._totals.get(column)
+        total = self.totals.get(column)
         return amount * (self.denominator // total) if total else 0
 
     def sum(self, tasks: Iterable[Task], *, ends: bool = False) -> int:

@@ -74,6 +74,10 @@ class Rules:
         """Return the jobs that victims could come from."""
         raise NotImplementedError  # pragma: no cover  as above
 
+    def highest_taken(self, job: Job) -> int | None:
+        """Return up to which priority other jobs of the queue may lose pods for one; None if any may."""
+        return job.priority if self.protects_important else None
+
     def concerns(self, claimant: Task, candidate: Task) -> bool:
         """Tell whether the action may look at a candidate at all."""
         raise NotImplementedError  # pragma: no cover  every action has its own

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from pumice.actions.eviction import asking, exhaustive, judge, node_ahead, ping_pong, ranking, takeover, telling
+from pumice.actions.eviction import asking, equal_members, exhaustive, judge, ping_pong, ranking, takeover, telling
 from pumice.actions.eviction.asking import Wanted
 from pumice.actions.eviction.domain_bounds import Cost, DomainBounds
 from pumice.actions.eviction.equal_claimants import EqualClaimants
@@ -349,14 +349,11 @@ class Search:
 
     def _those_who_would_undo_it(self, plan: Plan) -> list[Task]:
         """Return the victims that a plan must do without, since it would not last: their job would come back, or another take the room over."""
-        victims = [task for unit in plan.units for task in unit.tasks]
-        with plan.statement.trial():
-            plan.statement.suppose(victims, [None] * len(victims), Status.PENDING)
-            returning = ping_pong.those_who_would_return(plan, self._takes_from)
-            if returning or self._successors is None:
-                return returning
-            plan.successor = self._successors.of(plan)
-        return [] if plan.successor is None else victims
+        returning = ping_pong.those_who_would_return(plan, self._takes_from)
+        if returning or self._successors is None:
+            return returning
+        plan.successor = self._successors.of(plan)
+        return [] if plan.successor is None else [task for unit in plan.units for task in unit.tasks]
 
     def could_serve(self, wanted: Wanted, spared: Plan) -> bool:
         """Tell whether a plan for somebody could be made as things stand, without evicting members of another plan."""
@@ -419,7 +416,7 @@ class Search:
                 continue
             if done():
                 return True
-            ahead, enough = node_ahead.place_equals(plan, self._offers, tasks, at, done)
+            ahead, enough = equal_members.place(plan, self._offers, tasks, at, done)
             at += ahead
             if enough:
                 return True

@@ -71,11 +71,17 @@ class Successors:
     def of(self, plan: Plan) -> Job | None:
         """Return a job that could take over what a plan holds, and would then have its minimum; None if there is none.
 
-        The claimant keeps what it could take back in turn. That the victims are pending again is supposed already.
+        The claimant keeps what it could take back in turn.
         """
-        for search, job in self._those_to_ask(plan):
-            if self._may_ask(search, plan, job) and self._takes_over(search, plan, job):
-                return job
+        found = list(self._those_to_ask(plan))
+        if not found:
+            return None
+        victims = [task for unit in plan.units for task in unit.tasks]
+        with plan.statement.trial():
+            plan.statement.suppose(victims, [None] * len(victims), Status.PENDING)
+            for search, job in found:
+                if self._may_ask(search, plan, job) and self._takes_over(search, plan, job):
+                    return job
         return None
 
     def _those_to_ask(self, plan: Plan) -> Iterator[tuple[Rival, Job]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import operator
 from typing import TYPE_CHECKING
 
 from pumice.actions.eviction import units, votes
@@ -29,11 +28,10 @@ def trim(plan: Plan) -> None:
         return
     kinds = list({member.likeness: member for member in plan.members}.values())
     by_numbers = _is_told_by_numbers(plan, kinds)
-    if not (by_numbers and len(plan.members) == 1 and _are_all_needed(plan)):
-        # Among equals the last to go is the first to be given back.
-        for unit in sorted(plan.units, key=lambda u: (u.priority, len(u.tasks)))[::-1]:
-            if unit in plan.units and not (by_numbers and _is_needed(plan, unit)):
-                _spare(plan, unit, kinds)
+    # Among equals the last to go is the first to be given back.
+    for unit in sorted(plan.units, key=lambda u: (u.priority, len(u.tasks)))[::-1]:
+        if unit in plan.units and not (by_numbers and _is_needed(plan, unit)):
+            _spare(plan, unit, kinds)
     if plan.gangs and any(unit.whole for unit in plan.units):
         tries = [TRIES]
         for job in {u.tasks[0].job.key: u.tasks[0].job for u in plan.units if u.tasks[0].job is not None}.values():
@@ -42,41 +40,12 @@ def trim(plan: Plan) -> None:
 
 def _is_told_by_numbers(plan: Plan, kinds: Sequence[Task]) -> bool:
     """Tell whether room alone decides where members go, and too many are concerned to try every way."""
-    if plan.session.evaluator.sampler is not None or plan.is_small(plan.members):
+    if not plan.session.shortcuts.victims_by_numbers or plan.session.evaluator.sampler is not None:
+        return False
+    if plan.is_small(plan.members):
         return False
     evaluations = [plan.evaluation(member) for member in kinds]
     return not any(e.minds_others(released=True) or e.is_stepwise(released=True) for e in evaluations)
-
-
-def _are_all_needed(plan: Plan) -> bool:
-    """Tell without trying that no unit of a plan with one member can be spared: each leaves it too little room on its node, and no other node has any."""
-    member = plan.members[0]
-    if member.node is None or not plan.session.shortcuts.victims_by_numbers:
-        return False
-    row, request = member.node.row, member.shape.request
-    table = plan.session.cluster.nodes
-    idle = table.future_idle_at(row)[request.asked].tolist()
-    if not are_needed_there(plan, row, idle):
-        return False
-    evaluation, changed = plan.evaluation(member), table.changed_since(plan.full_at) if plan.full_at >= 0 else None
-    if changed is not None and changed.tolist() == [row] and evaluation.is_by_amounts(released=True):
-        # No node had room before, and nothing has changed anywhere else.
-        return any(map(operator.lt, idle, request.needed.tolist()))
-    return not evaluation.mask(released=True).any()
-
-
-def are_needed_there(plan: Plan, row: int, idle: Sequence[int]) -> bool:
-    """Tell whether each unit of a plan with one member would leave it too little room on its node, of which so much of what it asks for is free."""
-    asked = plan.members[0].shape.request.asked
-    known: list[Vector] = []
-    for unit in plan.units:
-        given = _asked_on(row, unit.tasks)
-        if any(given is other for other in known):
-            continue  # pods of one shape ask for the same
-        if isinstance(given, int) or all(map(operator.le, given[asked].tolist(), idle)):
-            return False
-        known.append(given)
-    return True
 
 
 def _is_needed(plan: Plan, unit: Unit) -> bool:
