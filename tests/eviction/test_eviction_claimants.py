@@ -125,7 +125,7 @@ def test_a_search_that_broke_down_remembers_no_claimant(monkeypatch):
     broken = []
 
     def noted(self, *args):
-        broken.append(self._equals)
+        broken.append(self._proposers.equals)
         return seek(self, *args)
 
     seek = search.Search._seek

@@ -66,7 +66,7 @@ class Preempt(Action):
         asked = self.settings.asked
         between = search.Search(session, rules.Preempt(session, asked), Successors(session, listed.searches))
         within = search.Search(session, rules.PreemptWithin(session, asked))
-        starving, own = between.starving_jobs(), within.starving_jobs()
+        starving, own = between.starving.jobs(), within.starving.jobs()
         for queue in session.queue_order.sort(session.cluster.queues[name] for name in {**starving, **own}):
             for job in session.job_order.sort(_without_topology(starving.get(queue.name, []))):
                 with session.attempt(job):

@@ -38,7 +38,7 @@ class Reclaim(Action):
         """Serve starving jobs of queues that are not overused."""
         asked = self.settings.asked
         found = search.Search(session, rules.Reclaim(session, asked), Successors(session, listed.searches))
-        starving = found.starving_jobs()
+        starving = found.starving.jobs()
         for queue in session.queue_order.sort(session.cluster.queues[name] for name in starving):
             if (reason := session.overused(queue)) is not None:
                 for job in starving[queue.name]:

@@ -41,6 +41,11 @@ class Wanted(msgspec.Struct, frozen=True):
         """The first member, for which the others stand."""
         return self.tasks[0]
 
+    @property
+    def with_requests(self) -> Sequence[Task]:
+        """The members with requests; those without any ask only where there are no others."""
+        return [task for task in self.tasks if not task.best_effort] or self.tasks
+
 
 def is_anybody_offered(rules: Rules, claimant: Task, sources: Iterable[Job], *, ask: bool) -> bool:
     """Tell whether anybody of some jobs may go for a job for which one of its members stands, and, if the plugins are asked, whether they offer anybody.

@@ -9,16 +9,17 @@ import numpy as np
 
 from pumice.actions.eviction import units, votes
 from pumice.actions.eviction.asking import least_need
-from pumice.actions.eviction.plan import orders
-from pumice.actions.eviction.search import Search
 from pumice.actions.eviction.units import Unit
 from pumice.framework.subject import Subject
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
+    from pumice.actions.eviction.asking import Wanted
     from pumice.actions.eviction.plan import Plan
+    from pumice.actions.eviction.rules import Rules
     from pumice.framework.evaluation import Mask
+    from pumice.framework.session import Session
     from pumice.model.job import Job
     from pumice.model.resources import Vector
     from pumice.model.task import Task
@@ -41,45 +42,39 @@ class Bundle(msgspec.Struct, frozen=True):
         return max(unit.priority for unit in self.units)
 
 
-class BundleSearch(Search):
+class Bundles:
     """Fills plans from bundles: as few as make room for all members."""
 
-    def fill(self, plan: Plan, tasks: Sequence[Task], done: Callable[[], bool]) -> bool:
-        """Take what costs least on each member's node; where that does not do, add bundles: no more important ones than it takes, the safest of those first."""
-        if plan.arrange_enough(tasks, done):
-            return True
-        # The demand is that of pods with requests; pods without any are for those to ask who have no others.
-        asking = [task for task in tasks if not task.best_effort] or list(tasks)
-        if self.rules.allows_whole and any(
-            self._fill_in_order(plan, ordered, done) for ordered in orders(plan, asking)
-        ):
-            return True
-        helpful = self._bundles(plan, asking)
-        least, room = least_need(plan.job, asking), self._room(plan)
+    def __init__(self, session: Session, rules: Rules) -> None:
+        self.session = session
+        self.rules = rules
+
+    def proposals(self, plan: Plan, wanted: Wanted) -> Iterator[None]:
+        """Add bundles: no more important ones than it takes, the safest of those first."""
+        tasks = wanted.with_requests
+        helpful = self._bundles(plan, tasks)
+        least, room = least_need(plan.job, tasks), self._room(plan)
         for highest in sorted({bundle.priority for bundle in helpful}):
             chosen = [bundle for bundle in helpful if bundle.priority <= highest]
             gone = [task.shape.request.vector for bundle in chosen for task in bundle.tasks if plan.covers(task)]
-            if (least <= sum(gone, start=room)).all() and self._fill_from(plan, chosen, asking, done):
-                return True
-        return False
+            if (least <= sum(gone, start=room)).all() and self._is_filled(plan, chosen, tasks, wanted.done):
+                yield
+            plan.start_again()
 
-    def _fill_from(
+    def _is_filled(
         self, plan: Plan, bundles: Sequence[Bundle], tasks: Sequence[Task], done: Callable[[], bool]
     ) -> bool:
-        """Add one unit after the other until the members fit, which is tried each time that twice as many have gone; if they never do, nothing stays."""
-        mark, count = plan.statement.checkpoint(), len(plan.units)
+        """Add one unit after the other until the members fit, which is tried each time that twice as many have gone."""
         plan.is_admitted = False
         ordered = [unit for bundle in bundles for unit in bundle.units]
         tried = 0
         for place, unit in enumerate(ordered):
             self._take(plan, tasks[0], unit)
-            taken = len(plan.units) - count
+            taken = len(plan.units)
             if taken and (taken >= 2 * tried or place == len(ordered) - 1):
                 tried = taken
                 if plan.arrange_enough(tasks, done):
                     return True
-        plan.statement.rollback(mark)
-        del plan.units[count:]
         return False
 
     def _take(self, plan: Plan, claimant: Task, unit: Unit) -> None:

@@ -16,8 +16,9 @@ from pumice.actions.eviction.victim_sets import VictimSets
 from pumice.framework import subject
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Sequence
+    from collections.abc import Callable, Hashable, Iterator, Sequence
 
+    from pumice.actions.eviction.asking import Wanted
     from pumice.actions.eviction.offers import KindBounds, Offers, OpenNodes
     from pumice.actions.eviction.plan import Plan
     from pumice.actions.eviction.ranking import Rank
@@ -88,6 +89,11 @@ class EqualClaimants:
         if not plan.is_trimmed:
             self._order = None
         self._position = self._table.position
+
+    def proposals(self, plan: Plan, wanted: Wanted) -> Iterator[None]:
+        """Place the pod of a claimant that is like the last one."""
+        if self.place(plan, wanted.tasks, wanted.done):
+            yield
 
     def place(self, plan: Plan, tasks: Sequence[Task], done: Callable[[], bool]) -> bool:
         """Place the pod of a claimant that is like the last one; False, with nothing done, if it has to be looked for a node in full."""

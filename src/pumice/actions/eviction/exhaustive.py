@@ -15,6 +15,7 @@ from pumice.actions.eviction.units import Unit
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from pumice.actions.eviction.asking import Wanted
     from pumice.actions.eviction.plan import Plan
     from pumice.actions.eviction.rules import Rules
     from pumice.model.job import Job
@@ -24,36 +25,40 @@ if TYPE_CHECKING:
 MOST = 8  # units: pods that go alone, gangs that go whole
 
 
-def those_who_could_go(rules: Rules, tasks: Sequence[Task]) -> list[Job] | None:
-    """Return the jobs that have somebody who may go for one of some claimants; None if these are more units than are tried in every way."""
-    kinds = _kinds(tasks)
-    found: list[Job] = []
-    count = 0
-    for job in rules.sources(tasks[0]):
-        here = _those_of(rules, kinds, job)
-        if here:
-            found.append(job)
-            count += len(_units(rules, tasks[0], job, here))
-            if count > MOST:
-                return None
-    return found
+class EverySet:
+    """Every combination of at most eight units, by rank."""
 
+    def __init__(self, rules: Rules) -> None:
+        self._rules = rules
 
-def proposals(plan: Plan, tasks: Sequence[Task], done: Callable[[], bool], jobs: Sequence[Job]) -> Iterator[None]:
-    """Make a plan from each combination of what jobs could give, by rank, wherever the members then fit; whoever asks for the next has undone it."""
-    kinds = _kinds(tasks)
-    found: list[Unit] = []
-    for job in in_victim_order(plan.session, tasks[0], jobs):
-        here = [task for task in _those_of(plan.rules, kinds, job) if plan.covers(task)]
-        some = _units(plan.rules, tasks[0], job, here) if here else []
-        found += [unit for unit in some if not any(task.uid in plan.excluded for task in unit.tasks)]
-    if len(found) > MOST:
-        return
-    for going in _combinations(plan, tasks, found):
-        if _is_made(plan, tasks, done, going):
-            plan.is_admitted = False
-            yield
-        plan.start_again()
+    def proposals(self, plan: Plan, wanted: Wanted) -> Iterator[None]:
+        """Make a plan from each combination of what could go, wherever the members then fit; where members are one and nodes are asked one by one, that is done there."""
+        tasks = wanted.tasks
+        if len(tasks) == 1 and self._rules.node_by_node:
+            return
+        found = self._those_who_could_go(plan, tasks)
+        for going in _combinations(plan, tasks, found):
+            if _is_made(plan, tasks, wanted.done, going):
+                plan.is_admitted = False
+                yield
+            plan.start_again()
+
+    def _those_who_could_go(self, plan: Plan, tasks: Sequence[Task]) -> list[Unit]:
+        """Return what could go for one of some claimants; nothing if these are more units than are tried in every way, anywhere."""
+        kinds, count = _kinds(tasks), 0
+        jobs: list[Job] = []
+        for job in self._rules.sources(tasks[0]):
+            if here := _those_of(self._rules, kinds, job):
+                jobs.append(job)
+                count += len(_units(self._rules, tasks[0], job, here))
+                if count > MOST:
+                    return []
+        found: list[Unit] = []
+        for job in in_victim_order(plan.session, tasks[0], jobs) if jobs else ():
+            here = [task for task in _those_of(self._rules, kinds, job) if plan.covers(task)]
+            some = _units(self._rules, tasks[0], job, here) if here else []
+            found += [unit for unit in some if not any(task.uid in plan.excluded for task in unit.tasks)]
+        return found
 
 
 def _kinds(tasks: Sequence[Task]) -> list[Task]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pumice.actions.eviction import asking, listed
-from pumice.actions.eviction.bundles import BundleSearch
+from pumice.actions.eviction.search import Search
 from pumice.actions.eviction.successors import Successors
 from pumice.framework import subject
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 def serve(session: Session, rules: GangRules, *, reclaims: bool) -> None:
     """Serve starving jobs, queue by queue; a queue that reclaims must not be overused."""
-    found = BundleSearch(session, rules, Successors(session, listed.searches))
-    starving = found.starving_jobs()
+    found = Search(session, rules, Successors(session, listed.searches))
+    starving = found.starving.jobs()
     for queue in session.queue_order.sort(session.cluster.queues[name] for name in starving):
         if reclaims and session.overused(queue) is not None:
             continue

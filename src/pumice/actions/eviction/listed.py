@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pumice.actions.eviction import gang_rules, rules
-from pumice.actions.eviction.bundles import BundleSearch
 from pumice.actions.eviction.search import Search
 from pumice.actions.eviction.settings import EvictingSettings, GangSettings
 
@@ -27,7 +26,7 @@ def searches(session: Session) -> list[Search]:
         if action.name in _SINGLE and isinstance(told, EvictingSettings):
             found.append(Search(session, _SINGLE[action.name](session, told.asked)))
         elif action.name in _GANGS and isinstance(told, GangSettings):
-            found.append(BundleSearch(session, _GANGS[action.name](session, told.asked)))
+            found.append(Search(session, _GANGS[action.name](session, told.asked)))
     for search in found:
         search.rules.look_ahead()
     return found

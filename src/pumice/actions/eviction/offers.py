@@ -6,8 +6,6 @@ Members that nothing can tell apart share their bounds, which are brought up to 
 
 from __future__ import annotations
 
-import functools
-import operator
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -30,7 +28,6 @@ if TYPE_CHECKING:
     from pumice.actions.eviction.units import Unit
     from pumice.framework.evaluation import Evaluation, Mask
     from pumice.framework.session import Session
-    from pumice.model.job import Job
     from pumice.model.nodes import Rows
     from pumice.model.resources import Matrix
     from pumice.model.task import Task
@@ -119,19 +116,7 @@ class Offers:
         self._session = session
         self._rules = rules
         self._kinds: dict[Hashable, KindBounds] = {}
-        reads = functools.reduce(operator.or_, (each.reads for each in rules.functions()), Reads(0))
-        self._by_priority = not reads & (Reads.JOB | Reads.QUEUE | Reads.OTHER_NODES | Reads.COLUMNS)
-        self._by_job = bool(reads & Reads.JOB) or rules.within or not session.shortcuts.equal_claimants
-        self._by_amounts = bool(reads & Reads.COLUMNS)
-
-    def kind_of_job(self, job: Job) -> Hashable:
-        """Return what the candidates for a job depend on: who it is, or its numbers, as far as those who decide read them."""
-        if self._by_job:
-            return job.key
-        if not self._by_amounts:
-            return job.queue, job.priority
-        asked = frozenset([(task.priority, *task.likeness) for task in job.pending.values()])
-        return job.queue, job.priority, self._session.cluster.job_sums.held(job.row).tobytes(), asked
+        self._by_priority = not rules.reads & (Reads.JOB | Reads.QUEUE | Reads.OTHER_NODES | Reads.COLUMNS)
 
     def cheapest(self, plan: Plan, member: Task) -> Offer | None:
         """Return the cheapest offer for a member as things stand."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import operator
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from pumice.actions.eviction import simulation
@@ -64,6 +65,11 @@ class Rules:
     def functions(self) -> list[Registered[..., Any]]:
         """Return the functions that decide about victims."""
         return list(self.extension())
+
+    @functools.cached_property
+    def reads(self) -> Reads:
+        """All that these functions read."""
+        return functools.reduce(operator.or_, (each.reads for each in self.functions()), Reads(0))
 
     @functools.cached_property
     def plugins(self) -> list[str]:

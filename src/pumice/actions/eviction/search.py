@@ -6,21 +6,19 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from pumice.actions.eviction import asking, equal_members, exhaustive, judge, ping_pong, ranking, takeover, telling
+from pumice.actions.eviction import asking, judge, ping_pong, ranking, takeover, telling
 from pumice.actions.eviction.asking import Wanted
 from pumice.actions.eviction.domain_bounds import Cost, DomainBounds
-from pumice.actions.eviction.equal_claimants import EqualClaimants
-from pumice.actions.eviction.offers import Offers
-from pumice.actions.eviction.plan import Plan, orders
-from pumice.api import names
-from pumice.framework import refusals, subject
+from pumice.actions.eviction.plan import Plan
+from pumice.actions.eviction.proposals import Proposers
+from pumice.actions.eviction.starving import Starving
+from pumice.framework import subject
 from pumice.framework.job_domains import Purpose
-from pumice.framework.reads import Reads
 from pumice.framework.reasons import BeyondDue
 from pumice.model.statuses import Status
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterator, Sequence
+    from collections.abc import Callable, Hashable, Sequence
 
     from pumice.actions.eviction.rules import Rules
     from pumice.actions.eviction.successors import Successors
@@ -62,43 +60,10 @@ class Search:
         self._successors = successors
         # Whoever would undo a plan makes one himself, which must last too; how far that is followed.
         self.levels = LEVELS
-        self._offers = Offers(session, rules)
-        self._equals = EqualClaimants(session, self._offers)
-        self._anybody: dict[object, str | None] = {}
-        # Of whom it is known, from earlier cycles too, that nobody may go for them: the job that asked, until another has asked about its pods, and what was said.
-        self._refused: dict[Hashable, tuple[str, str]] = {}
-        self._considered: dict[object, str] = {}
+        self._proposers = Proposers(session, rules)
+        self.starving = Starving(session, rules)
         # The kinds of claimants for which nobody helped since a plan was carried out last, and what was said.
         self._hopeless: dict[Hashable, str] = {}
-        settings = session.configuration
-        # kube-batch knew no admission: without enqueue its actions look at every group.
-        self._has_no_admission = settings.rules == "kube-batch" and "enqueue" not in settings.action_names
-
-    def starving_jobs(self) -> dict[str, list[Job]]:
-        """Return the jobs that may ask for room, by queue: let in, somebody to take from, valid, starving."""
-        session = self.session
-        # Queues protect nobody from claimants of their own.
-        protections = [p for p in session.protection if not self.rules.own_queue or p.reads != Reads.QUEUE]
-        # Who may take from its own job alone is refused by other rules than whoever may not.
-        about = f"{self.rules.name}, {self.rules.within}"
-        self._refused = refusals.remembered(session, about, [*self.rules.functions(), *protections])
-        found: dict[str, list[Job]] = {}
-        for job in list(session.cluster.pending_jobs.values()):
-            if self.rules.within and len(job.pending) == len(job.tasks):
-                continue
-            if not session.usable(job) or (
-                session.findings.phase(job) == names.PHASE_PENDING and not self._has_no_admission
-            ):
-                continue
-            if (closed := session.closed(job)) is not None:
-                session.record.judge(job.key, self.rules.name, closed)
-                continue
-            if (nobody := self._nobody(job)) is not None:
-                if not self.rules.within:
-                    session.record.judge(job.key, self.rules.name, nobody)
-            elif session.job_valid(job) is None and session.job_starving(job):
-                found.setdefault(job.queue, []).append(job)
-        return found
 
     def serve(self, queue: Queue, job: Job) -> None:
         """Make plans for a job: one for the members its minimum needs, then one for each further member, while it starves."""
@@ -139,56 +104,6 @@ class Search:
     def _first_domains(self, job: Job) -> list[HyperNode]:
         return self.domains(job, self.domain_bounds(job))[: self.rules.most_domains]
 
-    def _nobody(self, job: Job) -> str | None:
-        """Say that the rules let nobody at all go for a job, and what refused those who were considered, found once for all jobs that nothing can tell apart; None if somebody may go."""
-        if self.session.reserved:
-            # Room that is held for somebody weaker can be taken over without evicting anybody.
-            return None
-        claimant = _first_to_ask(job)
-        if claimant is None:
-            return telling.NOBODY
-        # Where a plan stays inside a hyper-node the plugins are asked with it.
-        ask = self.session.topology.limit(job) is None
-        key = (self._offers.kind_of_job(job), claimant.best_effort, ask)
-        if key not in self._anybody or self._is_first_to_meet(job, key):
-            self._anybody[key] = self._refusal(job, claimant, key)
-        return self._anybody[key]
-
-    def _is_first_to_meet(self, job: Job, key: Hashable) -> bool:
-        """Tell whether nobody of a kind was asked yet about the pods of the first that asked, who did not look at its own."""
-        return key in self._refused and self._refused[key][0] not in ("", job.key)
-
-    def _refusal(self, job: Job, claimant: Task, key: tuple[Hashable, bool, bool]) -> str | None:
-        """Ask whether anybody may go for claimants of a kind, unless it is known that nobody may."""
-        first, text = self._refused.get(key, ("", ""))
-        if key not in self._refused:
-            first, sources = job.key, self.rules.sources(claimant)
-        elif first not in ("", job.key):
-            first, sources = "", [self.session.cluster.jobs[first]] if first in self.session.cluster.jobs else []
-        else:
-            sources = []
-        if sources and asking.is_anybody_offered(self.rules, claimant, sources, ask=key[2]):
-            self._refused.pop(key, None)
-            return None
-        text = self._with_those_considered(job, telling.NOBODY, text)
-        if self.rules.has_spared or self.session.breakdowns.found:
-            self._refused.pop(key, None)
-        else:
-            self._refused[key] = (first, text)
-        return text
-
-    def _with_those_considered(self, job: Job, refused: str, known: str = "") -> str:
-        claimant = _first_to_ask(job)
-        if claimant is None:
-            return refused
-        key = (refused, self._offers.kind_of_job(job), claimant.best_effort)
-        if key not in self._considered:
-            # Where hardly two jobs are alike, looking at many pods for each of them would cost more than the search.
-            is_told = len(self._considered) < telling.MOST_KINDS
-            told = telling.considered(self.rules, claimant) if is_told and not known else ""
-            self._considered[key] = known if is_told and known else f"{refused}: {told}" if told else refused
-        return self._considered[key]
-
     def seek(self, queue: Queue, job: Job, tasks: Sequence[Task], done: Callable[[], bool]) -> bool:
         """Try to make one plan, if need be on room that is held for somebody weaker; tells whether room was made or found."""
         sound = False
@@ -198,9 +113,9 @@ class Search:
         finally:
             if not sound:
                 # What was offered while a plugin broke down about one claimant says nothing about its equals.
-                self._offers, self._anybody = Offers(self.session, self.rules), {}
+                self._proposers = Proposers(self.session, self.rules)
+                self.starving.forget()
                 self._hopeless.clear()
-                self._equals = EqualClaimants(self.session, self._offers)
         return found
 
     def _seek(self, queue: Queue, job: Job, tasks: Sequence[Task], done: Callable[[], bool]) -> bool:
@@ -217,7 +132,7 @@ class Search:
         if not self.rules.within:
             # What was found between jobs says more than that the job's own pods do not help.
             if refused.startswith(telling.NOTHING_HELPS):
-                refused = self._with_those_considered(job, refused)
+                refused = self.starving.with_those_considered(job, refused)
             self.session.record.judge(job.key, self.rules.name, refused)
         return False
 
@@ -248,7 +163,7 @@ class Search:
         if any(likeness[1] is not None for likeness in likenesses):
             return None
         asked = tuple([(task.priority, *likeness) for task, likeness in zip(tasks, likenesses, strict=True)])
-        return self._offers.kind_of_job(job), job.min_member, len(job.pending), asked
+        return self.starving.kind_of_job(job), job.min_member, len(job.pending), asked
 
     def _settle(self, wanted: Wanted) -> str | None:
         """Look for a plan that its victims would not undo, in the domain where it costs least, and commit it; returns why there is none."""
@@ -367,25 +282,8 @@ class Search:
         return False
 
     def _is_made(self, plan: Plan, wanted: Wanted) -> bool:
-        """Ask one proposer after the other until a plan passes the judge; if none does, nothing stays."""
-        for _ in self._proposals(plan, wanted.tasks, wanted.done):
-            if judge.passes(plan, wanted.done):
-                return True
-            plan.start_again()
-        return False
-
-    def _proposals(self, plan: Plan, tasks: Sequence[Task], done: Callable[[], bool]) -> Iterator[None]:
-        """Propose plans, each made in the statement: without victims; where little could go, every combination of that; the cheapest that is found member by member."""
-        several = len(tasks) > 1 or not self.rules.node_by_node
-        few = exhaustive.those_who_could_go(self.rules, tasks) if several else None
-        if few:
-            if plan.arrange_enough(tasks, done):
-                yield
-            plan.start_again()
-            yield from exhaustive.proposals(plan, tasks, done, few)
-        if self.fill(plan, tasks, done):
-            yield
-        plan.start_again()
+        """Ask proposers until a plan passes the judge; if none does, nothing stays."""
+        return any(judge.passes(plan, wanted.done) for _ in self._proposers.proposals(plan, wanted))
 
     def _carry_out(self, plan: Plan) -> None:
         if plan.units:
@@ -395,34 +293,6 @@ class Search:
             plan.give_up()
         else:
             self._keep_room(plan)
-
-    def fill(self, plan: Plan, tasks: Sequence[Task], done: Callable[[], bool]) -> bool:
-        """Place members until the job has what the plan is for; without new victims if that can be done."""
-        if self._equals.place(plan, tasks, done) or plan.arrange_enough(tasks, done):
-            return True
-        return any(self._fill_in_order(plan, ordered, done) for ordered in orders(plan, tasks))
-
-    def _fill_in_order(self, plan: Plan, tasks: Sequence[Task], done: Callable[[], bool]) -> bool:
-        """Place members one after the other, each where it costs least; if that is not enough, nothing stays."""
-        mark, count = plan.statement.checkpoint(), len(plan.members)
-        hopeless: dict[Hashable, None] = {}
-        at = 0
-        while at < len(tasks):
-            member, at = tasks[at], at + 1
-            if member.likeness in hopeless:
-                continue
-            if not self._offers.place(plan, member):
-                hopeless[member.likeness] = None
-                continue
-            if done():
-                return True
-            ahead, enough = equal_members.place(plan, self._offers, tasks, at, done)
-            at += ahead
-            if enough:
-                return True
-        plan.back_to(mark, count)
-        plan.units.clear()
-        return False
 
     def fresh(self) -> Search:
         """Return a search by the same rules that remembers nothing."""
@@ -482,7 +352,7 @@ class Search:
         self.session.record.judge(plan.job.key, self.rules.name, telling.number(plan))
         self.session.reserve(plan.members, victims, self.rules.hold_for)
         plan.statement.commit()
-        self._equals.made(plan)
+        self._proposers.equals.made(plan)
         self.session.observer.evicted(self.rules.name, len(victims))
 
     def _why_not(self, plan: Plan) -> str:
@@ -493,13 +363,3 @@ class Search:
         if plan.excluded:
             return f"{len(plan.excluded)} pods could be evicted, but would take the room back in the next cycle by the same rules"
         return telling.NOTHING_HELPS
-
-
-def _first_to_ask(job: Job) -> Task | None:
-    """Return the member that stands for the others: one with requests, if there is one."""
-    first: Task | None = None
-    for task in job.pending.values():
-        if not task.best_effort:
-            return task
-        first = first or task
-    return first

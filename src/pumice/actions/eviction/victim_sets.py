@@ -82,9 +82,13 @@ class VictimSets:
     def _first_that_works(
         self, sets: Iterator[list[Choice] | None], choices: Sequence[Choice], ordered: Sequence[Task], row: int
     ) -> Sequence[Choice]:
-        """Try sets by rank; after too many, or where not all are looked at, take one in victim order."""
+        """Try sets by rank, without units that were refused alone; after too many, or where not all are looked at, take one in victim order."""
         most = TRIES if self._in_vain < MANY_IN_VAIN else FEW_TRIES
-        for tries, chosen in enumerate(sets):
+        refused: dict[int, bool] = {}  # whether a unit would not even be given alone, once somebody has asked
+        tries = 0
+        for chosen in sets:
+            if chosen is not None and any(refused.get(id(choice.unit)) for choice in chosen):
+                continue
             if chosen is None or tries == most:
                 taken = self._taken_in_order(choices, ordered, row)
             else:
@@ -94,6 +98,10 @@ class VictimSets:
             if tries == most:
                 self._plan.bounds[CUT_SHORT if most == TRIES else CUT_SHORTER] = None
                 break
+            tries += 1
+            for choice in chosen or ():
+                if id(choice.unit) not in refused:
+                    refused[id(choice.unit)] = not self.door.are_given([choice.unit], ordered, row)
         return []
 
     def _could_fit(self, choices: Sequence[Choice], row: int) -> bool:
