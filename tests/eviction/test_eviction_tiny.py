@@ -13,7 +13,7 @@ import tiny_checks
 import tiny_lives
 import tiny_worlds
 
-from pumice.actions.eviction import exhaustive
+from pumice.actions.eviction import exhaustive, search
 
 FUZZ = bool(os.environ.get("PUMICE_FUZZ"))
 WORLDS = 2000 if FUZZ else 130
@@ -77,6 +77,14 @@ def test_evictions_that_went_round_once_end(seed):
     found, late = tiny_lives.repeated(tiny_worlds.draw(seed))
     assert not found, f"{found[0][0]} is evicted for {found[0][1]} once more"
     assert not late, "evictions go on"
+
+
+@pytest.mark.parametrize("seed", [each[1] for each in ENDED], ids=[each[0] for each in ENDED])
+def test_they_go_round_if_it_is_not_looked_at_where_later_plans_lead(seed, monkeypatch):
+    monkeypatch.setattr(search, "DEEPER", 0)
+    found, late = tiny_lives.repeated(tiny_worlds.draw(seed))
+    assert found
+    assert late
 
 
 @pytest.mark.parametrize("action", tiny_worlds.ACTIONS)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from pumice.actions.eviction import units
 from pumice.actions.eviction.queue_protections import reads_more, reads_only_queues
-from pumice.actions.eviction.rules import Rules, jobs_of_other_queues
+from pumice.actions.eviction.rules import Rules
 from pumice.framework.points import Reads
 from pumice.framework.subject import EvictionContext
 from pumice.model.statuses import Status
@@ -192,14 +192,6 @@ class GangPreempt(GangRules):
         """Look at jobs of the same queue with lower priority."""
         return other.queue == own.queue and other.priority < own.priority
 
-    def sources(self, claimant: Task) -> list[Job]:
-        """Return the jobs of lower priority in the queue."""
-        cluster, own = self.session.cluster, claimant.job
-        queue = cluster.queues.get(own.queue) if own is not None else None
-        if queue is None or own is None:
-            return []
-        return [job for key in queue.jobs if (job := cluster.jobs.get(key)) is not None and job.priority < own.priority]
-
 
 class GangReclaim(GangRules):
     """Take from other queues."""
@@ -209,7 +201,3 @@ class GangReclaim(GangRules):
     def concerns_job(self, own: Job, other: Job) -> bool:
         """Look at jobs of other queues."""
         return other.queue != own.queue
-
-    def sources(self, claimant: Task) -> list[Job]:
-        """Return the jobs of the other queues that may be reclaimed from."""
-        return jobs_of_other_queues(self.session, claimant)

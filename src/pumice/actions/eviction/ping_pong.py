@@ -21,7 +21,9 @@ LOOKS = 64
 def those_who_would_return(plan: Plan, takes_from: Callable[[Job, Plan], bool]) -> list[Task]:
     """Return the victims whose job would ask for the claimant's room once it runs, and be given it; `takes_from` searches for it."""
     victims = [task for unit in plan.units for task in unit.tasks]
-    jobs = {task.job.key: task.job for task in victims if task.job is not None and _reaches(plan, task, task.job)}
+    member, rules = plan.members[0], plan.rules
+    jobs = {t.job.key: t.job for t in victims if t.job is not None and rules.concerns(t, member)}
+    jobs = {key: job for key, job in jobs.items() if reaches(plan, job)}
     if not jobs:
         return []
     with plan.statement.trial():
@@ -38,12 +40,9 @@ def those_who_would_return(plan: Plan, takes_from: Callable[[Job, Plan], bool]) 
     return [task for task in victims if task.job is not None and task.job.key in keys]
 
 
-def _reaches(plan: Plan, victim: Task, job: Job) -> bool:
-    """Tell whether the claimant's pods are neither out of a victim's reach nor more important, whatever else is the case."""
-    rules = plan.rules
-    if rules.protects_important and job.priority < plan.job.priority:
-        return False
-    return rules.concerns(victim, plan.members[0])
+def reaches(plan: Plan, job: Job) -> bool:
+    """Tell whether the claimant is not more important than a job, so that neither this nor whoever goes for it, and so on, could take its pods."""
+    return not (plan.rules.protects_important and job.priority < plan.job.priority)
 
 
 def _might_ask(plan: Plan, job: Job) -> bool:

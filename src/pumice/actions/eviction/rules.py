@@ -77,8 +77,16 @@ class Rules:
         return list(dict.fromkeys(registered.plugin for registered in self.functions()))
 
     def sources(self, claimant: Task) -> list[Job]:
-        """Return the jobs that victims could come from."""
-        raise NotImplementedError  # pragma: no cover  as above
+        """Return the jobs that victims could come from: the claimant's own, those of its queue, or those of the other queues that may be reclaimed from."""
+        own, cluster = claimant.job, self.session.cluster
+        if own is None or self.within:
+            return [] if own is None else [own]
+        queues = [
+            queue
+            for name, queue in cluster.queues.items()
+            if (name == own.queue if self.own_queue else name != own.queue and queue.reclaimable and not queue.bad)
+        ]
+        return [cluster.jobs[key] for queue in queues for key in queue.jobs if key in cluster.jobs]
 
     def highest_taken(self, job: Job) -> int | None:
         """Return up to which priority other jobs of the queue may lose pods for one; None if any may."""
@@ -218,21 +226,11 @@ class Preempt(Rules):
         """Return Preemptable."""
         return self.session.preemptable
 
-    def sources(self, claimant: Task) -> list[Job]:
-        """Return the other jobs of the queue."""
-        cluster = self.session.cluster
-        queue = cluster.queues.get(claimant.job.queue) if claimant.job is not None else None
-        return [cluster.jobs[key] for key in queue.jobs if key in cluster.jobs] if queue is not None else []
-
 
 class PreemptWithin(Preempt):
     """Take from the claimant's own job."""
 
     within = True
-
-    def sources(self, claimant: Task) -> list[Job]:
-        """Return the claimant's own job."""
-        return [claimant.job] if claimant.job is not None else []
 
     def concerns(self, claimant: Task, candidate: Task) -> bool:
         """Look at the claimant's own job."""
@@ -257,23 +255,6 @@ class Reclaim(Rules):
     def extension(self) -> Intersection[Any]:
         """Return Reclaimable."""
         return self.session.reclaimable
-
-    def sources(self, claimant: Task) -> list[Job]:
-        """Return the jobs of the other queues that may be reclaimed from."""
-        return jobs_of_other_queues(self.session, claimant)
-
-
-def jobs_of_other_queues(session: Session, claimant: Task) -> list[Job]:
-    """Return the jobs of all queues but the claimant's that may be reclaimed from."""
-    cluster = session.cluster
-    own = claimant.job.queue if claimant.job is not None else ""
-    return [
-        cluster.jobs[key]
-        for name, queue in cluster.queues.items()
-        if name != own and queue.reclaimable and not queue.bad
-        for key in queue.jobs
-        if key in cluster.jobs
-    ]
 
 
 def victim_order(session: Session, claimant: Task, candidates: Sequence[Task]) -> list[Task]:

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 ROUNDS = 8
 LEVELS = 2
+DEEPER = 32
+LONG = f"no more than {DEEPER} later plans were searched for whether they lead back to this one"
 NO_DOMAIN = "no hyper-node that its network topology allows holds the members that run and has room enough, even with everybody gone who may go"
 
 
@@ -58,8 +60,9 @@ class Search:
         self.session = session
         self.rules = rules
         self._successors = successors
-        # Whoever would undo a plan makes one himself, which must last too; how far that is followed.
+        # Whoever would undo a plan makes one himself, which must last too: how far that is looked at in any case, and how many plans that follow from it.
         self.levels = LEVELS
+        self.deeper = [DEEPER]
         self._proposers = Proposers(session, rules)
         self.starving = Starving(session, rules)
         # The kinds of claimants for which nobody helped since a plan was carried out last, and what was said.
@@ -250,6 +253,7 @@ class Search:
         """Make a plan in a domain that its victims would not undo; one without members if there is none."""
         plan = self._blank(wanted, domain)
         for _ in range(ROUNDS):
+            self.deeper = [DEEPER]
             if not self._is_made(plan, wanted):
                 break
             returning = self._those_who_would_undo_it(plan) if plan.units else []
@@ -311,7 +315,7 @@ class Search:
     def _takes_in(self, wanted: Wanted, domain: HyperNode, plan: Plan) -> bool:
         """Tell whether a plan for somebody who comes back takes pods of a plan's claimant; one that takes others, and that these would undo, is not made."""
         rival, search = self._blank(wanted, domain), self.fresh()
-        search.levels = self.levels - 1
+        search.levels, search.deeper = self.levels - 1, self.deeper
         members = {member.uid for member in plan.members}
         for _ in range(ROUNDS):
             if not search._is_made(rival, wanted):  # noqa: SLF001  a search like this one
@@ -320,22 +324,33 @@ class Search:
             if any(task.uid in members or (task.job is plan.job and task.job is not wanted.job) for task in taken):
                 rival.start_again()
                 return True
-            returning = search._those_who_would_undo_it(rival) if taken and search.levels else []  # noqa: SLF001
-            leads_back = not returning and bool(search.levels) and search._leads_back(rival, plan)  # noqa: SLF001
+            lasts = bool(taken) and (search.levels > 0 or self._goes_on(plan))
+            returning = search._those_who_would_undo_it(rival) if lasts else []  # noqa: SLF001
+            leads_back = bool(taken) and not returning and self._goes_on(plan) and search._leads_back(rival, plan)  # noqa: SLF001
             rival.start_again()
             if not returning:
                 return leads_back
             rival.excluded.update(dict.fromkeys(task.uid for task in returning))
         return False
 
+    def _goes_on(self, plan: Plan) -> bool:
+        """Tell whether one plan more is looked at that follows from others."""
+        self.deeper[0] -= 1
+        if self.deeper[0] < 0:
+            plan.bounds[LONG] = None
+        return self.deeper[0] >= 0
+
     def _leads_back(self, rival: Plan, plan: Plan) -> bool:
-        """Tell whether those who go for a rival would in their turn take pods of a plan's claimant: a circle of three never ends either."""
+        """Tell whether those who go for a rival would in their turn take pods of a plan's claimant: a ring of three or more never ends either."""
         victims = [task for unit in rival.units for task in unit.tasks]
         with rival.statement.trial():
             rival.statement.suppose(victims, [None] * len(victims), Status.PENDING)
             rival.statement.suppose(rival.members, [member.node for member in rival.members], Status.RUNNING)
             jobs = {task.job.key: task.job for task in victims if task.job is not None}
-            return any(self.session.job_starving(job) and self._takes_from(job, plan) for job in jobs.values())
+            return any(
+                ping_pong.reaches(plan, job) and self.session.job_starving(job) and self._takes_from(job, plan)
+                for job in jobs.values()
+            )
 
     def _keep_room(self, plan: Plan) -> None:
         """Nobody needs to go: the members keep the places that were found for them, and allocate follows."""
