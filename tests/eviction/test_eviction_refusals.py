@@ -54,6 +54,7 @@ class Life:
         self.desks = [Desk(text), Desk(text), Desk(text, options=plain)]
         self.number = 0
         self.running = {}
+        self.groups = []
         both = [
             priority_class("low", 1),
             priority_class("high", 5),
@@ -76,8 +77,14 @@ class Life:
         name = f"j{self.number}"
         chosen = {"priorityClassName": self.rng.choice(["low", "high"])} if self.rng.random() < 0.7 else {}
         made = group(name, minimum, queue=self.rng.choice("pq"), phase=phase, created=self.number, **chosen)
+        self.groups.append(made)
         self.feed(made)
         return name
+
+    def regroup(self):
+        made = self.rng.choice(self.groups)
+        made["spec"] |= {"queue": self.rng.choice("pq"), "minMember": self.rng.randint(1, 3)}
+        self.feed(made, event="MODIFIED")
 
     def start(self):
         size = self.rng.randint(1, 3)
@@ -131,7 +138,7 @@ class Life:
         self.feed(node("n1", self.rng.choice(["3", "4", "5"])), event="MODIFIED")
 
     def change(self):
-        steps = [self.start, self.arrive, self.arrive, self.end, self.relabel, self.change_queue]
+        steps = [self.start, self.arrive, self.arrive, self.end, self.relabel, self.change_queue, self.regroup]
         self.rng.choice([*steps, self.change_budget, self.change_class, self.change_node, lambda: None])()
 
     def cycle(self):

@@ -114,16 +114,23 @@ class Columns(UnitColumns):
 
     def _rows_to_lay_out(self, number: int) -> list[int]:
         """Work out which units a job gives, and return its nodes if that may have changed."""
-        standing, job = self._standings.get(number), self._cluster.job_at.get(number)
-        if standing is None or job is None or standing.job is not job or not self._is_source(job):
+        job = self._cluster.job_at.get(number)
+        standing = self._standings.get(number)
+        if job is None or not self._is_source(job):
             self._standings.pop(number, None)
-            return [] if standing is None or job is None else self._rows_of(job)
+            return [] if job is None or standing is None else list(self._rows_of(job))
+        rows = Counter[int]()
+        if standing is None or standing.job is not job:
+            # It has come from another queue, else its nodes would tell of it.
+            rows = self._rows_of(job)
+            standing = self._standings[number] = Standing(job, max(rows.values(), default=0))
         before, standing.seen = standing.seen, self._judged(standing)
-        return [] if before == standing.seen else self._rows_of(job)
+        return [] if before == standing.seen else list(rows or self._rows_of(job))
 
-    def _rows_of(self, job: Job) -> list[int]:
+    def _rows_of(self, job: Job) -> Counter[int]:
+        """Return the nodes that a job holds room on, with how many of its pods are there."""
         placed = [t.node.row for t in job.tasks.values() if t.node is not None and t.status in ALLOCATED_LIKE]
-        return [row for row in dict.fromkeys(placed) if row < self.table.count]
+        return Counter(row for row in placed if row < self.table.count)
 
     def _is_source(self, job: Job) -> bool:
         """Tell whether victims could come from a job."""
@@ -256,13 +263,17 @@ def columns(session: Session, rules: Rules, claimant: Task) -> Columns:
     if isinstance(known, Columns):
         known.refresh()
         return known
-    kept = None if rules.within else session.lasting.get(name)
-    if isinstance(kept, Columns):
-        kept.renew(session, rules, claimant)
-    else:
+    lasting = session.lasting.setdefault("columns", {})
+    assert isinstance(lasting, dict)  # noqa: S101  nobody else has that name
+    kept: Columns | None = lasting.get((type(rules), owner))
+    if kept is None:
         kept = Columns(session, rules, claimant)
         if not rules.within:
-            session.lasting[name] = kept
+            for key in [key for key in lasting if key[1] and key[1] not in session.cluster.queues]:
+                del lasting[key]
+            lasting[type(rules), owner] = kept
+    else:
+        kept.renew(session, rules, claimant)
     session.scratch[name] = kept
     return kept
 

@@ -35,6 +35,7 @@ class QueueProtections:
         self._closed: dict[int, None] = {}
         self._held: Matrix | None = None
         self._flags: Mask | None = None
+        self._owner = ""  # the queue of the claimants
 
     def __len__(self) -> int:
         return len(self._groups)
@@ -52,6 +53,7 @@ class QueueProtections:
         self._forget()
 
     def _forget(self) -> None:
+        """Take nobody for protected."""
         self._closed.clear()
         self._flags = None
 
@@ -86,8 +88,9 @@ class QueueProtections:
         return self._groups.get((job.queue, self._key_now(job, task))) in self._closed
 
     def look_again(self, claimant: Task) -> None:
-        """Forget everything, unless what queues hold has only become less."""
-        if self._closed and not self._has_only_shrunk(claimant):
+        """Forget everything, unless the claimant is of the same queue as the last and what queues hold has only become less."""
+        before, self._owner = self._owner, "" if claimant.job is None else claimant.job.queue
+        if self._closed and (before != self._owner or not self._has_only_shrunk(claimant)):
             self._forget()
 
     def _has_only_shrunk(self, claimant: Task) -> bool:
