@@ -58,11 +58,11 @@ class Share(msgspec.Struct, frozen=True):
 
 
 State = tuple[Held, ...]
+Rate = Callable[[Share], int]
+"""How good a share is, alone, for what is left; whoever has a choice of cards takes the best."""
 SHORT, ILL, UNCUT = range(3)
 """Why a pod gets no cards: there is not enough of them, there would be if all were well, or nobody knows how to cut them."""
 Change = Callable[[State, tuple[Share, ...]], State]
-Rate = Callable[[State], int]
-"""How good it is that cards are left like this; whoever has a choice of cards takes the best."""
 NOTHING = Held()
 
 
@@ -83,9 +83,9 @@ def taken(state: State, shares: tuple[Share, ...]) -> State:
     return tuple(after)
 
 
-def best_first(state: State, shares: list[Share], rate: Rate | None) -> list[Share]:
-    """Order shares, of which each would do, by how good what is left is with each alone; those that are equally good stay in their order."""
-    return shares if rate is None else sorted(shares, key=lambda share: -rate(taken(state, (share,))))
+def best_first(shares: list[Share], rate: Rate | None) -> list[Share]:
+    """Order shares, of which each would do, by how good they are; those that are equally good stay in their order."""
+    return shares if rate is None else sorted(shares, key=rate, reverse=True)
 
 
 def milli(part: int, whole: int) -> int:

@@ -46,7 +46,7 @@ def by_memory(cards: tuple[Card, ...], state: State, need: int, rate: Rate | Non
         if card.well and card.memory - state[position].memory >= need
     ]
     if fitting:
-        return Choice((best_first(state, fitting, rate)[0],))
+        return Choice((best_first(fitting, rate)[0],))
     most = max((card.memory - held.memory for card, held in zip(cards, state, strict=True) if card.well), default=0)
     return Choice(refusal=f"no card has {need} of {names.GPU_MEMORY} left, at most {max(0, most)}{ill(cards)}")
 

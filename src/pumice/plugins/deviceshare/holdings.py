@@ -40,7 +40,7 @@ class Kind(Protocol):
     def choose(
         self, of: tuple[Card, ...], about: Hashable, state: State, request: Hashable, rate: Rate | None = None
     ) -> Choice:
-        """Choose cards of a node, maybe by how what is left of them is rated; whether there are any must not depend on that."""
+        """Choose cards of a node, maybe by how shares are rated; whether there are any must not depend on that."""
 
     def left(self, card: Card, held: Held) -> int:
         """Return how much of a card is left, in thousandths."""
@@ -96,6 +96,7 @@ class Holdings:
         self._offers: dict[str, tuple[core.Node, tuple[Card, ...], Hashable]] = {}
         self._placed: dict[str, Taken] = {}
         self._evicted: dict[str, Taken] = {}
+        self._left: dict[int, tuple[int, ...]] = {}
         self.preference: Preference | None = None
         self.edition = 0  # grows when situations get other numbers
 
@@ -105,6 +106,7 @@ class Holdings:
         self._placed, self._evicted, self._waiting = {}, {}, {}
         if len(self._known) > _MOST_SITUATIONS + 4 * table.count:
             self._known, self._structure = Situations(self.kind.choose), -1
+            self._left = {}
             self.edition += 1
         changed = table.rows_since(self._position) if self._structure == table.structure else None
         if changed is None:
@@ -176,23 +178,21 @@ class Holdings:
         """Return the situation once cards are taken."""
         return self._known.changed(at, choice.shares, cards.taken)
 
-    def chosen(self, at: int, request: Hashable, rate: Rate) -> Choice:
-        """Choose cards in a situation by how what is left is rated."""
-        of, about, state = self._known.known[at]
-        return self.kind.choose(of, about, state, request, rate)
-
     def left(self, of: tuple[Card, ...], state: State) -> tuple[int, ...]:
         """Return how much of each card is left, in thousandths."""
         return tuple(self.kind.left(card, held) for card, held in zip(of, state, strict=True))
 
-    def cards_at(self, at: int) -> tuple[tuple[Card, ...], State]:
-        """Return the cards of a situation, and what is held of them."""
-        of, _, state = self._known.known[at]
-        return of, state
+    def cards_at(self, at: int) -> tuple[tuple[Card, ...], Hashable, State]:
+        """Return the cards of a situation, what else matters about them, and what is held of them."""
+        return self._known.known[at]
 
     def left_at(self, at: int) -> tuple[int, ...]:
         """Return the same in a situation."""
-        return self.left(*self.cards_at(at))
+        known = self._left.get(at)
+        if known is None:
+            of, _, state = self._known.known[at]
+            known = self._left[at] = self.left(of, state)
+        return known
 
     def refusal(self, row: int, request: Hashable) -> str:
         """Say why a node has no cards for a pod now; empty if it has, or none at all."""

@@ -172,7 +172,7 @@ def _for_container(register: Register, state: State, request: Request, asked: As
         apart = not any(name in held.names for name in named)
         if apart and _takes(card, held, request, asked.cores, 0 if cut else need):
             found.append(Share(position, need, asked.cores, named, instance=instance))
-    return cards.best_first(state, found, rate)[: asked.number]
+    return cards.best_first(found, rate)[: asked.number]
 
 
 def _order(state: State, policy: str) -> list[int]:

@@ -64,7 +64,7 @@ class MilliCards:
             if card.well and card.memory - state[position].memory >= milli
         ]
         if len(fitting) >= number:
-            chosen = fitting if milli == WHOLE else cards.best_first(state, fitting, rate)
+            chosen = fitting if milli == WHOLE else cards.best_first(fitting, rate)
             return Choice(tuple(chosen[:number]))
         if milli == WHOLE:
             return Choice(refusal=f"{len(fitting)} cards are free, {number} are asked for{cards.ill(of)}")

@@ -19,12 +19,12 @@ from pumice.plugins.fragmentation import asked, points
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
 
-    from pumice.framework.evaluation import Floats
+    from pumice.framework.evaluation import Floats, Mask
     from pumice.framework.subject import Subject
     from pumice.model.nodes import Amounts, Nodes, NodeTable, Rows
     from pumice.model.resources import Vector
     from pumice.model.task import Task
-    from pumice.plugins.deviceshare.cards import State
+    from pumice.plugins.deviceshare.cards import Share
     from pumice.plugins.deviceshare.holdings import Holdings
     from pumice.plugins.fragmentation.fragments import Fragments, Left
 
@@ -57,7 +57,6 @@ class Scorer:
         self._stated = (-1, -1)
         self._edition = self._shared_edition = -1
         self._worth: dict[tuple[object, ...], Worth] = {}
-        self._left: tuple[dict[int, Left], dict[int, Left]] = ({}, {})
         self._paths: dict[tuple[object, ...], list[int]] = {}
 
     def begin(self, table: NodeTable) -> None:
@@ -81,7 +80,7 @@ class Scorer:
             self._shared_edition = shared.edition
 
     def _forget(self) -> None:
-        self._worth, self._paths, self._left, self._edition = {}, {}, ({}, {}), self._own.edition
+        self._worth, self._paths, self._edition = {}, {}, self._own.edition
 
     # -- nodes ---------------------------------------------------------------------------------------------------
 
@@ -101,12 +100,22 @@ class Scorer:
             np.searchsorted(levels, left, "right"),
             np.searchsorted(levels, left - cpu, "right"),
         )
+        scores: Floats = np.full(len(nodes), float(NOTHING))
         wanted = self._asked(task)
-        first, back = _alike(columns)
-        alike = zip(*(column[first].tolist() for column in columns), strict=True)
+        fits = np.flatnonzero(self._takes(wanted, columns[:3]) & (left >= cpu))  # others take no such pod anyway
+        first, back = _alike([column[fits] for column in columns])
+        alike = zip(*(column[fits[first]].tolist() for column in columns), strict=True)
         known = [self._best(wanted, each[:4], *each[4:])[0] for each in alike]
-        scores: Floats = np.array(known, dtype=np.float64)[back]
-        return scores * self._weight
+        scores[fits] = np.array(known, dtype=np.float64)[back] * self._weight
+        return scores
+
+    def _takes(self, wanted: Asked, columns: Sequence[Vector]) -> Mask:
+        """Tell which nodes have the cards that are asked for."""
+        takes: Mask = columns[2] >= wanted[2]
+        for form, holdings in enumerate((self._own, self._shared)):
+            if holdings is not None and wanted[form] is not None:
+                takes &= holdings.answers(wanted[form]).look(columns[form]) > situations.REFUSED
+        return takes
 
     def _situations(self, holdings: Holdings | None, nodes: Nodes, task: Task) -> Rows:
         """Return the situations of cards in a view, which runs ahead of those that the pod takes from."""
@@ -199,10 +208,8 @@ class Scorer:
         return known
 
     def _on_whole_cards(self, number: int, node: Alike, level: int, after: int) -> Worth:
-        """Rate a node whose free cards go to the pod, or none of whose cards do."""
+        """Rate a node of whose free whole cards the pod takes some, or none."""
         own, shared, free, _ = node
-        if number > free:
-            return NOTHING, None
         rest = self._cards(0, own) + self._cards(1, shared)
         return self._rate(node, rest + (_UNITS,) * free, rest + (_UNITS,) * (free - number), level, after), None
 
@@ -211,15 +218,24 @@ class Scorer:
         holdings, at = self._shared if form and self._shared is not None else self._own, node[form]
         rest = self._cards(1 - form, node[1 - form]) + (_UNITS,) * node[2]
         before = rest + self._cards(form, at)
-        if holdings.answers(request).one(at) <= situations.REFUSED:
-            return NOTHING, None
-        of, state = holdings.cards_at(at)
+        of, about, state = holdings.cards_at(at)
+        left, rates = self._cards(form, at), dict[tuple[int, int], int]()
 
-        def rate(then: State) -> int:
-            return self._rate(node, before, rest + holdings.left(of, then), level, after)
+        def rate(share: Share) -> int:
+            """Rate a share alone; cards with as much left before and after are worth the same."""
+            position = share.position
+            then = holdings.kind.left(of[position], state[position].with_share(share))
+            pair = (left[position], then)
+            if pair not in rates:
+                after_it = (*left[:position], then, *left[position + 1 :])
+                rates[pair] = self._rate(node, before, rest + after_it, level, after)
+            return rates[pair]
 
-        choice = holdings.chosen(at, request, rate)
-        return rate(cards.taken(state, choice.shares)), choice
+        choice = holdings.kind.choose(of, about, state, request, rate)
+        if len(choice.shares) == 1:
+            return rate(choice.shares[0]), choice
+        then = holdings.left(of, cards.taken(state, choice.shares))
+        return self._rate(node, before, rest + then, level, after), choice
 
     def _rate(self, node: Alike, before: Left, then: Left, level: int, after: int) -> int:
         fragments = self._fragments
@@ -229,12 +245,9 @@ class Scorer:
         return fragments.points.of(fragments.of(before, models, level) - fragments.of(then, models, after))
 
     def _cards(self, form: int, at: int) -> Left:
-        """Return what is left of cards in a situation, the order of which does not matter."""
-        left = self._left[form].get(at)
-        if left is None:
-            holdings = self._shared if form else self._own
-            left = self._left[form][at] = () if holdings is None else holdings.left_at(at)
-        return left
+        """Return what is left of cards in a situation."""
+        holdings = self._shared if form else self._own
+        return () if holdings is None else holdings.left_at(at)
 
 
 def _alike(columns: Sequence[Vector]) -> tuple[Rows, Rows]:
