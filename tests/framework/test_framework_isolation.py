@@ -12,8 +12,9 @@ from faulty import TABLE, Faulty
 import recount
 from builders import GANG, Desk, group, node, pod, priority_class, queue
 from pumice.framework.breakdowns import LONGEST_REST, PluginBreakdownError
-from pumice.framework.combining import AllInFirstTier, Intersection, Refusals, Votes
+from pumice.framework.combining import AllInFirstTier, Refusals, Votes
 from pumice.framework.job_domains import ALLOCATE
+from pumice.framework.naming_tasks import Intersection
 from pumice.framework.points import POINTS
 from pumice.framework.subject import EvictionContext, Subject, demand
 

@@ -165,6 +165,7 @@ def test_nobody_but_the_dispatcher_calls_what_was_registered():
     assert readers == {
         "bench/counting.py",
         "framework/combining.py",
+        "framework/naming_tasks.py",
         "framework/extensions.py",
         "framework/functions.py",
         "framework/ordering.py",

@@ -110,5 +110,5 @@ def test_those_before_a_refused_task_are_placed_and_nobody_after_it(how, at):
     assert statement.allocate(some(made, WAITING[:3]), made.cluster.nodes.records[:3]) == at
     assert [task.name for run in statement.runs for task in run.tasks] == WAITING[:at]
     assert {name: sign for name, sign in ear.heard.items() if sign} == dict.fromkeys(WAITING[:at], 1)
-    assert session.handlers_may_refuse
+    assert session.handlers.may_refuse
     recount.check(made.cluster)

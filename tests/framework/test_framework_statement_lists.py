@@ -126,7 +126,7 @@ def test_held_tasks_keep_their_room_for_later_actions_and_give_it_back_at_the_en
     assert (len(statement), tasks[0].status) == (0, Status.ALLOCATED)
     statement.discard()
     assert tasks[0].status == Status.ALLOCATED
-    session.release_kept(tasks[0])
+    session.statements.release(tasks[0])
     assert [task.status for task in tasks[:2]] == [Status.PENDING, Status.ALLOCATED]
     session.rollback()
     assert recount.fingerprint(made.cluster) == before
@@ -138,7 +138,7 @@ def test_dispatch_binds_what_earlier_actions_left_held():
         statement = session.statement()
         statement.allocate([task], [where])
         statement.keep()
-    session.dispatch(made.cluster.jobs["a/g"])
+    session.sender.dispatch(made.cluster.jobs["a/g"])
     session.rollback()
     assert made.world.binds == {"g-w-0": "n1", "g-w-1": "n2"}
     recount.check(made.cluster)

@@ -140,9 +140,9 @@ class Game:
         statement.keep()
 
     def release(self, _statement, a, *_):
-        held = [task for run in self.session._kept for task in run.tasks]
+        held = [task for run in self.session.statements.kept for task in run.tasks]
         if held:
-            self.session.release_kept(held[a % len(held)])
+            self.session.statements.release(held[a % len(held)])
 
     def discard(self, statement, *_):
         statement.discard()

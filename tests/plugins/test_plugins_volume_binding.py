@@ -381,7 +381,7 @@ def test_pods_without_volumes_share_shapes_and_are_asked_nothing():
     assert found.problem(subject) is None
     for answer in (found._limits.fits, found._zone.fits, found._binding.bound, found._binding.unbound):
         assert answer(subject, view) is None
-    assert not session.handlers_may_refuse
+    assert not session.handlers.may_refuse
 
 
 def test_pods_that_share_a_bound_claim_share_a_shape_and_are_placed_in_runs():

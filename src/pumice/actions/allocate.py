@@ -280,7 +280,7 @@ class Allocate(Action):
         """Say of a job that holds room what trying it would say, and leave it as that would."""
         session.findings.attempt(job)
         self._surplus.begin(job)
-        session.hold_anew(task, evicted=refusal is not None)
+        session.statements.hold_anew(task, evicted=refusal is not None)
         if refusal is None:
             session.record.judge(job.key, self.name, telling.holds_room(job))
             return

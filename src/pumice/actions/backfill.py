@@ -31,7 +31,7 @@ class Backfill(Action):
 
     def execute(self, session: Session) -> None:
         """Go through queues, jobs and tasks in their orders."""
-        jobs = [job for job in session.best_effort_jobs() if self._eligible(session, job)]
+        jobs = [job for job in session.statements.best_effort_jobs() if self._eligible(session, job)]
         by_queue: dict[str, list[Job]] = {}
         for job in jobs:
             by_queue.setdefault(job.queue, []).append(job)
@@ -58,7 +58,7 @@ class Backfill(Action):
         """Place one task; a node that is held for it stays held if there is no other."""
         session.findings.attempt(job)
         if task.status == Status.PIPELINED:
-            session.release_kept(task)
+            session.statements.release(task)
         with session.attempt(job):
             self._try(session, job, task)
         if task.status == Status.PENDING:
@@ -91,7 +91,7 @@ class Backfill(Action):
             session.record.acquit(job.key, self.name)
             statement.keep()
             if is_ready:
-                session.dispatch(job)
+                session.sender.dispatch(job)
 
 
 def _in_order(session: Session, job: Job) -> list[Task]:

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
 
     from pumice.framework.breakdowns import Breakdowns
     from pumice.framework.findings import Findings
+    from pumice.framework.statements import Statements
     from pumice.model.job import Job
 
 
@@ -26,11 +27,8 @@ class AttemptingSession(Protocol):
         """What was found out."""
 
     @property
-    def started_statements(self) -> int:
-        """How many statements were started so far."""
-
-    def undo_since(self, started: int) -> None:
-        """Undo what statements started since then have neither committed nor kept."""
+    def statements(self) -> Statements:
+        """The statements of the cycle."""
 
     def give_up(self, job: Job, error: Exception) -> None:
         """Note that a job could not be tried to the end."""
@@ -53,7 +51,7 @@ class Attempt:
         session = self._session
         self._outer, self._outer_job = session.attempting, session.breakdowns.trying
         session.attempting, session.breakdowns.trying = self, self._job
-        self._statements = session.started_statements
+        self._statements = session.statements.started
         self._words = session.findings.journal.begin()
         return self
 
@@ -64,7 +62,7 @@ class Attempt:
         session.attempting, session.breakdowns.trying = self._outer, self._outer_job
         try:
             if isinstance(error, Exception):
-                session.undo_since(self._statements)
+                session.statements.undo_since(self._statements)
                 journal.back_to(self._words)
                 if not self._passing:
                     session.give_up(self._job, error)

@@ -345,7 +345,7 @@ def _task_verdict(session: Session, task: Task) -> tuple[str, str, str]:
     if status == Status.PENDING and last is not None:
         status, node, evicted = last.status, last.node, last.evicted
     elif status == Status.PIPELINED:
-        evicted = task.uid in session.evicted_for
+        evicted = task.uid in session.statements.evicted_for
     if status == Status.ALLOCATED:
         text = f"Pod {task.key} can possibly be assigned to {node}, once minAvailable is satisfied"
         return names.REASON_SCHEDULABLE, text, ""

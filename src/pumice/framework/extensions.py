@@ -1,6 +1,6 @@
 """What extension points have in common: the functions that plugins registered, by tier, and what becomes of one that breaks down.
 
-A `Point` declares one (see `points`); the class of its extension says how answers combine (see `combining`), and nobody else calls what was registered.
+A `Point` declares one (see `points`); the class of its extension says how answers combine (see `combining`, `naming_tasks`), and nobody else calls what was registered.
 """
 
 from __future__ import annotations

@@ -14,6 +14,8 @@ from pumice.framework.reads import NOTHING, Reads
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from pumice.framework.handlers import Handlers
+
 SINGLE = Reads.TASK | Reads.JOB | Reads.QUEUE | Reads.TIME
 
 
@@ -49,12 +51,8 @@ class Asked(Protocol):
         """Whether a plugin names nodes."""
 
     @property
-    def handlers_may_refuse(self) -> bool:
-        """Whether any handler may refuse a placement; one that has done so once may do so again."""
-
-    @property
-    def handlers_look_around(self) -> bool:
-        """Whether any handler has to be told of each run before the next is applied."""
+    def handlers(self) -> Handlers:
+        """Who follows placements: whether any may refuse one, or has to be told of each run before the next is applied."""
 
 
 class NodeFacts(Protocol):
@@ -112,12 +110,12 @@ class Independence:
     @property
     def placements_stand(self) -> bool:
         """Whether nobody who follows placements may refuse one."""
-        return not self._session.handlers_may_refuse
+        return not self._session.handlers.may_refuse
 
     @property
     def placements_are_told_together(self) -> bool:
         """Whether nobody may refuse a placement, and whoever follows them can be told of many at once."""
-        return not (self._session.handlers_may_refuse or self._session.handlers_look_around)
+        return not (self._session.handlers.may_refuse or self._session.handlers.look_around)
 
     # -- jobs and queues ---------------------------------------------------------------------------------------
 

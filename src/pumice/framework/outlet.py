@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from pumice.framework.combining import Refusals
     from pumice.framework.observing import Observer
     from pumice.framework.runs import Run
+    from pumice.model.job import Job
     from pumice.model.nodes import NodeRecord
     from pumice.model.task import Task
 
@@ -107,6 +108,17 @@ class Sender:
         for uid, reason in refused.items():
             self._session.record.say("commit", f"{self._session.cluster.tasks[uid].key}: not bound: {reason}")
         return refused
+
+    def dispatch(self, job: Job) -> None:
+        """Bind every allocated task of a job, also those that earlier actions left held; equal ones together."""
+        allocated = [task for task in job.tasks.values() if task.status == Status.ALLOCATED]
+        stays = self.withheld(allocated)
+        equal: dict[int, list[Task]] = {}
+        for task in allocated:
+            if task.uid not in stays:
+                equal.setdefault(id(task.shape), []).append(task)
+        for tasks in equal.values():
+            self.send_binds(tasks)
 
     def _objections(self, tasks: Sequence[Task]) -> dict[str, str]:
         """Ask the plugins, as the last thing before a bind is sent, what speaks against it."""

@@ -14,17 +14,16 @@ from pumice.framework.combining import (
     AllInFirstTier,
     ContextOrder,
     FirstAnswer,
-    Intersection,
     Notify,
     Position,
     Refusals,
     Sum,
-    Union,
     Votes,
 )
 from pumice.framework.extensions import Point
 from pumice.framework.functions import Filters, Scores
 from pumice.framework.job_domains import Groups, Purpose
+from pumice.framework.naming_tasks import Intersection, Union
 from pumice.framework.ordering import Ordering, TaskOrdering
 from pumice.framework.reads import EVERYTHING, NODE_LOCAL, NODE_TASKS, Reads
 from pumice.framework.reasons import Invalid

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from pumice.framework.statement import Statement
+    from pumice.framework.statements import Statements
     from pumice.model.cluster import Cluster
     from pumice.model.job import Job
     from pumice.model.nodes import NodeRecord, NodeTable
@@ -63,8 +64,9 @@ class ReservingSession(Protocol):
     def wake_at(self, instant: int) -> None:
         """Ask for a cycle at a time, though nothing may have changed by then."""
 
-    def release_kept(self, task: Task) -> None:
-        """Undo one held task, so that it can be placed anew."""
+    @property
+    def statements(self) -> Statements:
+        """The statements of the cycle."""
 
 
 class Hold(msgspec.Struct):
@@ -295,6 +297,6 @@ def lift(session: ReservingSession, job: Job) -> list[Task]:
     lifted = [task for task in job.tasks.values() if task.uid in session.reserved and task.status in TENTATIVE]
     lifted.sort(key=lambda task: task.uid)
     for task in lifted:
-        session.release_kept(task)
+        session.statements.release(task)
         del session.reserved[task.uid]
     return lifted

@@ -11,7 +11,7 @@ import msgspec
 from pumice.model.statuses import ALLOCATED_LIKE, Status
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from pumice.model.nodes import NodeRecord
     from pumice.model.task import Task
@@ -82,6 +82,11 @@ class Run(msgspec.Struct):
         self.targets += other.targets
         self.serials += other.serials
 
+    def still_applied(self) -> Run:
+        """Return the run without the tasks that are no longer where it put them."""
+        still = [i for i, task in enumerate(self.tasks) if task.status == self.after and task.node is self.targets[i]]
+        return self if len(still) == len(self.tasks) else self.pick(still)
+
     def joins(self, other: Run) -> bool:
         """Tell whether another run can be appended to this one."""
         mine, theirs = self.tasks[0], other.tasks[0]
@@ -144,3 +149,18 @@ def victims_apart(runs: Iterable[Run]) -> tuple[list[Run], list[Run]]:
     for run in runs:
         (evicting if run.step is Step.EVICT else others).append(run)
     return evicting, others
+
+
+def alike(runs: Iterable[Run]) -> Iterator[list[Run]]:
+    """Put runs together, in their order, that go back to one status in one direction, no task twice."""
+    for _, equal in itertools.groupby(runs, key=lambda run: (run.before, run.direction)):
+        batch: list[Run] = []
+        known: set[str] = set()
+        for run in equal:
+            uids = [task.uid for task in run.tasks]
+            if not known.isdisjoint(uids):
+                yield batch
+                batch, known = [], set()
+            batch.append(run)
+            known.update(uids)
+        yield batch

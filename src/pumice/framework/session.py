@@ -17,7 +17,6 @@ from pumice.framework.gates import Gates
 from pumice.framework.handlers import Follower, Handlers
 from pumice.framework.independence import Independence
 from pumice.framework.job_domains import JobDomains
-from pumice.framework.kept_runs import KeptRuns
 from pumice.framework.lending import Lending
 from pumice.framework.never_running import NeverRunning
 from pumice.framework.outlet import Sender
@@ -26,9 +25,7 @@ from pumice.framework.points import POINTS, Points
 from pumice.framework.reasons import Code, FitSummary
 from pumice.framework.registration import Roster
 from pumice.framework.reservations import Reservations
-from pumice.framework.statement import Statement
-from pumice.model.job import BEST_EFFORT_PENDING
-from pumice.model.statuses import Status
+from pumice.framework.statements import Statements
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
@@ -43,6 +40,7 @@ if TYPE_CHECKING:
     from pumice.framework.registration import Slot
     from pumice.framework.runs import Run
     from pumice.framework.searching import Search
+    from pumice.framework.statement import Statement
     from pumice.framework.subject import Subject
     from pumice.model.cluster import Cluster
     from pumice.model.job import Job, SubJob
@@ -101,7 +99,6 @@ class Session(Points):
         self.minimums_count = False  # whether no job is ever ready below its minimum
         self.wake: int | None = None
         self.started = now
-        self.evicted_for: dict[str, None] = {}
         self.reservations = reservations or Reservations()
         self.reserved: dict[str, Task] = {}
         self.topology = JobDomains(self)
@@ -116,8 +113,7 @@ class Session(Points):
         self.lending = Lending()
         self.gates = Gates(self)
         self.sender = Sender(self, outlet)
-        self._kept = KeptRuns()
-        self._statements: list[Statement] = []
+        self.statements = Statements(self)
         roster = Roster(len(configuration.tiers), final_veto=configuration.rules == "kube-batch")
         roster.breakdowns, roster.evaluator = self.breakdowns, evaluator
         self.declare(roster)
@@ -213,16 +209,6 @@ class Session(Points):
         follower = Follower("" if slot is None else slot.plugin, handler, by_run, waiting)
         self.handlers.add(follower, may_refuse=may_refuse, one_job=one_job)
 
-    @property
-    def handlers_may_refuse(self) -> bool:
-        """Whether a handler may refuse, or did."""
-        return self.handlers.may_refuse
-
-    @property
-    def handlers_look_around(self) -> bool:
-        """Whether a handler has to be told of each run before the next is applied."""
-        return self.handlers.look_around
-
     def divide_runs(self, question: Callable[[Task], object]) -> None:
         """Let nodes be chosen apart for tasks to which a question has different answers, though they are equal otherwise."""
         self.divisions.append(question)
@@ -248,16 +234,6 @@ class Session(Points):
     def attempt(self, job: Job, *, passing: bool = False) -> Attempt:
         """Begin to try a job: `with session.attempt(job):`. An exception gives the job up, and goes no further unless it is `passing` to an attempt around this one."""
         return Attempt(self, job, passing=passing)
-
-    @property
-    def started_statements(self) -> int:
-        """How many statements were started so far."""
-        return len(self._statements)
-
-    def undo_since(self, started: int) -> None:
-        """Undo what statements started since then have neither committed nor kept."""
-        for statement in reversed(self._statements[started:]):
-            statement.rollback(0)
 
     def settle_words(self) -> None:
         """Let what was said in an attempt stay, since something of it does."""
@@ -328,15 +304,6 @@ class Session(Points):
         vote = self.sub_job_pipelined(sub_job) if job.policies else self.job_pipelined(job)
         return vote.value > 0
 
-    def best_effort_jobs(self) -> list[Job]:
-        """Return the jobs that have best-effort tasks without a node, or with only the promise of one."""
-        found = {job.key: job for job in self.cluster.pending_jobs.values() if job.tally.counts[BEST_EFFORT_PENDING]}
-        for run in self._kept:
-            task = run.tasks[0]
-            if task.best_effort and task.status == Status.PIPELINED and task.job is not None:
-                found[task.job.key] = task.job
-        return list(found.values())
-
     def may_try(self, task: Task) -> bool:
         """Tell whether a task whose last bind failed has waited long enough; if not, ask for a cycle at that time."""
         if task.retry_at <= self.started:
@@ -371,16 +338,11 @@ class Session(Points):
 
     def statement(self, claimant: Task | None = None) -> Statement:
         """Start a statement, maybe to make room for a claimant; one that is neither committed nor kept is undone when the session closes."""
-        started = Statement(self, claimant)
-        self._statements.append(started)
-        return started
+        return self.statements.start(claimant)
 
     def keep(self, runs: Iterable[Run]) -> None:
         """Keep runs applied until the session closes."""
-        for run in runs:
-            self._kept.add(run)
-            if run.evicted:
-                self.evicted_for.update(dict.fromkeys(task.uid for task in run.tasks))
+        self.statements.keep(runs)
 
     def remember(self, run: Run) -> None:
         """Remember where a discarded run had put its tasks."""
@@ -392,13 +354,6 @@ class Session(Points):
         self.findings.note_fit([task], FitSummary(0, (), reason))
         self.record.say("statement", f"{task.key}: placement refused: {reason}")
 
-    def dispatch(self, job: Job) -> None:
-        """Bind every allocated task of a job, also those that earlier actions left held."""
-        allocated = [task for task in job.tasks.values() if task.status == Status.ALLOCATED]
-        stays = self.sender.withheld(allocated)
-        for group in _by_shape([task for task in allocated if task.uid not in stays]):
-            self.sender.send_binds(group)
-
     def reserve(self, members: Sequence[Task], victims: Sequence[Task], patience: int) -> None:
         """Hold the nodes of a plan's members for them in the cycles to come, for so long after the last victim is gone."""
         self.reservations.add(members, victims, patience, self.started)
@@ -408,34 +363,8 @@ class Session(Points):
         holds = self.reservations.holds
         return bool(holds) and any(uid in holds for uid in job.tasks if uid in self.reserved or uid in job.pending)
 
-    def release_kept(self, task: Task) -> None:
-        """Undo one held task, so that it can be placed anew."""
-        if (run := self._kept.take(task)) is not None:
-            statement = Statement(self)
-            statement.runs = [run]
-            statement.rollback(0)
-
-    def hold_anew(self, task: Task, *, evicted: bool) -> None:
-        """Leave one held task where it waits, but in the order of what is held as if it had been undone and held again."""
-        self._kept.put_last(task, evicted=evicted)
-        self.reserved[task.uid] = self.reserved.pop(task.uid)
-        if task.node is not None:
-            task.node.tasks[task.uid] = task.node.tasks.pop(task.uid)
-
     # -- closing -----------------------------------------------------------------------------------------------
 
     def rollback(self) -> None:
         """Undo everything that was only held, and whatever an action that broke down left behind."""
-        for abandoned in self._statements:
-            if abandoned.runs:
-                abandoned.discard()
-        statement = Statement(self)
-        statement.runs = self._kept.take_all()
-        statement.discard()
-
-
-def _by_shape(tasks: Iterable[Task]) -> list[list[Task]]:
-    groups: dict[int, list[Task]] = {}
-    for task in tasks:
-        groups.setdefault(id(task.shape), []).append(task)
-    return list(groups.values())
+        self.statements.rollback()

@@ -11,18 +11,18 @@ from __future__ import annotations
 
 import bisect
 import itertools
-from typing import TYPE_CHECKING, Protocol, Self
+from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
 from pumice.framework.breakdowns import PluginBreakdownError
-from pumice.framework.runs import Run, Step, begun, equals, victims_apart
+from pumice.framework.runs import Run, Step, alike, begun, equals, victims_apart
+from pumice.framework.trials import Trial
 from pumice.model.pending_order import PendingOrder
 from pumice.model.statuses import PREEMPTABLE, Status
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
-    from types import TracebackType
 
     from pumice.framework.findings import Findings, Journal
     from pumice.framework.handlers import Handlers
@@ -75,41 +75,6 @@ class Saved(msgspec.Struct, frozen=True):
     """A detached copy of decisions that can be applied again: step, tasks, node names, reason, eviction flag."""
 
     steps: tuple[tuple[Step, tuple[Task, ...], tuple[str, ...], str, bool], ...]
-
-
-class Trial:
-    """What is done and said until it is kept; whatever is not kept is taken back when the trial ends, also by an exception."""
-
-    __slots__ = ("_kept", "_mark", "_statement", "_words")
-
-    def __init__(self, statement: Statement) -> None:
-        self._statement = statement
-        self._kept = False
-        self._mark = self._words = 0
-
-    def __enter__(self) -> Self:
-        self._mark = self._statement.checkpoint()
-        self._words = self._statement.journal.begin()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        journal = self._statement.journal
-        try:
-            if not self._kept or error is not None:
-                self.take_back()
-        finally:
-            journal.end()
-
-    def keep(self) -> None:
-        """Let everything stay."""
-        self._kept = True
-
-    def take_back(self) -> None:
-        """Undo what was done and said so far; the trial goes on."""
-        self._statement.rollback(self._mark)
-        self._statement.journal.back_to(self._words)
 
 
 class Statement:
@@ -223,7 +188,7 @@ class Statement:
         try:
             moved = self._session.cluster.apply(run.tasks, run.targets, run.after, until)
         except Exception:
-            self._take_back([_still_applied(run)])
+            self._take_back([run.still_applied()])
             raise
         run.drop(moved, len(run.tasks))
 
@@ -317,28 +282,17 @@ class Statement:
 
     def _undo(self, runs: Sequence[Run]) -> None:
         """Take runs back in their order, as far as their tasks are still where they put them, as many at once as those who are told allow."""
-        for batch in [runs] if len(runs) < 2 else self._undone_at_once(runs):
-            still = [part for run in batch if (part := _still_applied(run)).tasks]
+        for batch in self._undone_together(runs):
+            still = [part for run in batch if (part := run.still_applied()).tasks]
             if still:
                 self._take_back(still)
                 self._session.tell(still, -1)
 
-    def _undone_at_once(self, runs: Sequence[Run]) -> Iterable[Sequence[Run]]:
-        """Put runs together that go back to one status, no task twice."""
-        if self._session.handlers.look_around:
-            yield from ([run] for run in runs)
-            return
-        for _, alike in itertools.groupby(runs, key=lambda run: (run.before, run.direction)):
-            batch: list[Run] = []
-            known: set[str] = set()
-            for run in alike:
-                uids = [task.uid for task in run.tasks]
-                if not known.isdisjoint(uids):
-                    yield batch
-                    batch, known = [], set()
-                batch.append(run)
-                known.update(uids)
-            yield batch
+    def _undone_together(self, runs: Sequence[Run]) -> Iterable[Sequence[Run]]:
+        """Split runs into those that may be undone before anybody is told of them."""
+        if len(runs) < 2:
+            return [runs]
+        return [[run] for run in runs] if self._session.handlers.look_around else alike(runs)
 
     def _take_back(self, runs: Sequence[Run]) -> None:
         """Move tasks of runs back to where they were."""
@@ -347,8 +301,8 @@ class Statement:
             if run.tasks:
                 self._session.cluster.apply(run.tasks, run.sources, run.before)
             return
-        for before, alike in itertools.groupby(runs, key=lambda run: run.before):
-            batch = list(alike)
+        for before, equal in itertools.groupby(runs, key=lambda run: run.before):
+            batch = list(equal)
             tasks = [task for run in batch for task in run.tasks]
             if tasks:
                 self._session.cluster.apply(tasks, [node for run in batch for node in run.sources], before)
@@ -367,12 +321,12 @@ class Statement:
         self._orders.clear()
         leaving = [task for run in runs if run.step is Step.ALLOCATE for task in run.tasks]
         withheld = self._session.sender.withheld(leaving, apart=apart)
-        for bound, alike in itertools.groupby(runs, key=lambda run: run.step is Step.ALLOCATE):
+        for bound, equal in itertools.groupby(runs, key=lambda run: run.step is Step.ALLOCATE):
             if bound:
-                self._send_binds(list(alike), withheld)
+                self._send_binds(list(equal), withheld)
             else:
                 # Who waits for victims sends nothing, so that the evictions of a plan leave together.
-                evicting, kept = victims_apart(alike)
+                evicting, kept = victims_apart(equal)
                 self._session.sender.send_evictions(evicting)
                 self._session.keep(kept)
         self._session.settle_words()
@@ -440,9 +394,3 @@ class Statement:
                 self.rollback(mark)
                 return False
         return True
-
-
-def _still_applied(run: Run) -> Run:
-    """Return a run without the tasks that are no longer where it put them."""
-    still = [i for i, task in enumerate(run.tasks) if task.status == run.after and task.node is run.targets[i]]
-    return run if len(still) == len(run.tasks) else run.pick(still)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from pumice.actions.eviction.settings import Asked
-    from pumice.framework.combining import Intersection
+    from pumice.framework.naming_tasks import Intersection
     from pumice.framework.session import Session
     from pumice.model.hypernodes import HyperNode
     from pumice.model.job import Job

@@ -15,8 +15,8 @@ from pumice.model.statuses import ALLOCATED_LIKE, Status
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pumice.framework.combining import Intersection
     from pumice.framework.extensions import Registered
+    from pumice.framework.naming_tasks import Intersection
     from pumice.framework.session import Session
     from pumice.model.hypernodes import HyperNode
     from pumice.model.job import Job

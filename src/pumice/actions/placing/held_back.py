@@ -111,7 +111,7 @@ class HeldBack:
         node = task.node
         if task.status != Status.PIPELINED or node is None or task.gated:
             return None
-        if task.uid not in session.reserved or task.uid not in session.evicted_for:
+        if task.uid not in session.reserved or task.uid not in session.statements.evicted_for:
             return None
         hold = session.reservations.holds.get(task.uid)
         constraint_class = task.shape.constraint_class

@@ -84,7 +84,7 @@ class Rounds:
 
     def play(self) -> Round | None:
         """Place what the next turns would place; None if the next turn has to be taken alone."""
-        if self._size.rests() or not self._enabled or self._session.handlers_may_refuse:
+        if self._size.rests() or not self._enabled or self._session.handlers.may_refuse:
             return None
         served = self._tried()
         self._size.adapt(len(served))
@@ -101,7 +101,7 @@ class Rounds:
                 if not self._serve_together(order, served):
                     self._serve(order, served)
                 # What a plugin says that refuses is said in the job's own turn.
-                if served and not session.handlers_may_refuse:
+                if served and not session.handlers.may_refuse:
                     trial.keep()
                     kept = True
         except Exception as error:  # noqa: BLE001  whatever it is, it comes again in a turn of the job's own, which it is put on
