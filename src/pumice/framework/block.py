@@ -1,6 +1,6 @@
 """A block: what nodes answer about many shapes at once, kept as a matrix of shapes by nodes and patched where nodes changed.
 
-Where nothing but amounts decides, answers are kept by the state of a node, too: a node that changed is looked up by its state, and only new states are asked about.
+Nothing but Node objects and amounts decides about them, so answers are kept by the state of a node, too: a node that changed is looked up by its state, and only new states are asked about.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy as np
 from pumice.framework import fitting
 from pumice.framework.drafting import FARTHEST, REFUSED
 from pumice.framework.foresight import PRECISION
-from pumice.framework.functions import answers, answers_about_many
+from pumice.framework.functions import answers_about_many, points_of
 from pumice.framework.subject import together
 
 if TYPE_CHECKING:
@@ -46,7 +46,6 @@ class Block:
         "_statics",
         "_subjects",
         "_table",
-        "by_amounts",
         "keys",
         "known",
         "more",
@@ -63,8 +62,7 @@ class Block:
         self._allowed = _alike([evaluator.static_mask(member, bare=True) for member in members])
         self._points = _static_points(self._functions, members, self._table)
         self._statics = [each for each in (self._allowed, self._points) if each is not None]
-        # Where nothing but amounts decides: answers by the state of a node, the state that the answers about a node are for, and what each subject adds to it.
-        self.by_amounts = self._functions.many_by_amounts
+        # Answers by the state of a node, the state that the answers about a node are for, and what each subject adds to it.
         self.known: dict[bytes, Floats] = {}
         self._states: dict[int, bytes] = {}
         self.more = self._table.more(self._subjects.requests, self._subjects.non_zero)
@@ -97,7 +95,7 @@ class Block:
             return
         if self._doubtful:
             rows = sorted({*rows, *self._doubtful})
-        if not self.by_amounts or len(rows) > FEW:
+        if len(rows) > FEW:
             for some in _pieces(np.array(rows, dtype=np.int64), max(1, AT_ONCE // len(self._subjects))):
                 self.keys[:, some] = self._worked_out(EVERY, table.view(some))
             self._states.clear()
@@ -190,9 +188,7 @@ def _static_points(functions: Functions, members: Sequence[Subject], table: Node
     nodes = table.view()
     total: Floats | None = None
     for row, member in enumerate(members):
-        points = None
-        for _, answer in answers(functions.scores_static, member, nodes, bare=True):
-            points = answer if points is None else points + answer
+        points = points_of(functions.scores_static, member, nodes, bare=True)
         if points is not None:
             total = np.zeros((len(members), len(nodes))) if total is None else total
             total[row] = points

@@ -109,8 +109,8 @@ class Blocks:
         return None
 
     def rows(self, key: Hashable, subject: Subject, count: int) -> list[int] | None:
-        """Return rows for so many equal subjects, fewer if nodes are full before; None as above, or if more than amounts decides."""
-        place = self._found(key, subject) if self._evaluator.functions.many_by_amounts else None
+        """Return rows for so many equal subjects, fewer if nodes are full before; None as above."""
+        place = self._found(key, subject)
         if place is None:
             return None
         block, position = place
@@ -144,7 +144,7 @@ class Blocks:
             return [], []
         try:
             block, members, alike = self._members(subjects)
-            if block is None or not block.by_amounts:
+            if block is None:
                 return [], []
             block.catch_up()
             block.used.update(members)
@@ -234,7 +234,7 @@ class Blocks:
             self._places = {key: place for key, place in self._places.items() if place is None or place[0] is not gone}
 
     def _is_suitable(self, subject: Subject, nodes: Nodes) -> bool:
-        """Tell whether a subject can be in a block: nobody compares candidates for it, and whoever reads amounts or tasks can be asked about many."""
+        """Tell whether a subject can be in a block: nobody compares candidates for it, and whoever reads amounts or tasks reads amounts alone and can be asked about many."""
         if subject.request.unoffered or max(subject.request.amounts.values(), default=0) > LARGEST:
             return False
         return not speaks(self._evaluator.functions.asked_alone, subject, nodes)

@@ -7,13 +7,13 @@ asked again only for rows in the table's log; those that look at other nodes are
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from pumice.framework import fitting, wrong_answers
 from pumice.framework.followers import Followers
-from pumice.framework.functions import answers
+from pumice.framework.functions import answers, points_of
 from pumice.framework.vectors import Floats as Floats  # noqa: PLC0414, TC001  points are declared with it at run time
 from pumice.framework.vectors import Mask as Mask  # noqa: PLC0414, TC001  as above
 from pumice.framework.verdicts import Verdicts
@@ -25,9 +25,8 @@ if TYPE_CHECKING:
     from pumice.framework.keeper import Keeper
     from pumice.framework.reasons import FitSummary, ReasonVector
     from pumice.framework.subject import Subject
-    from pumice.model.nodes import Nodes, NodeTable, Rows
+    from pumice.model.nodes import Nodes, Rows
 
-RECALLED = 4096
 NO_SCORES: Floats = np.zeros(0)
 
 
@@ -74,17 +73,15 @@ class Evaluation:
         """Whether nodes for several equal tasks may be chosen at once."""
         return self._evaluator.shortcuts.runs
 
-    def keys(self, count: int, *, released: bool) -> tuple[Floats, int] | None:
+    def keys(self, *, released: bool) -> tuple[Floats, int] | None:
         """Return the scores of all nodes in whole thousandths, minus infinity where one does not take the task, and the best node.
 
         None unless they were worked out together with those of others.
         """
-        if released or (count > 1 and self._evaluator.functions.many_read_tasks):
-            return None
-        return self._evaluator.blocks.row(self.key, self.subject)
+        return None if released else self._evaluator.blocks.row(self.key, self.subject)
 
     def drafted(self, count: int, *, released: bool) -> list[int] | None:
-        """Return rows for a few equal tasks, fewer if nodes are full before; None unless they were worked out together with others, by amounts alone."""
+        """Return rows for a few equal tasks, fewer if nodes are full before; None as above."""
         return None if released else self._evaluator.blocks.rows(self.key, self.subject, count)
 
     # -- verdicts ----------------------------------------------------------------------------------------------
@@ -214,23 +211,17 @@ class Evaluation:
         table = self._evaluator.table
         state = (table.structure, table.stated(self.subject.constraints))
         if self._static_state != state:
-            self._static_scores = None
-            for _, points in answers(self._evaluator.functions.scores_static, self.subject, table.view()):
-                self._static_scores = points if self._static_scores is None else self._static_scores + points
+            self._static_scores = points_of(self._evaluator.functions.scores_static, self.subject, table.view())
             self._static_state = state
         return self._static_scores
 
     def plain_scores(self, nodes: Nodes) -> Floats:
         """Add up the scores that need no comparison between nodes."""
         static = self._static_points()
-        total = self._amount_scores(nodes)
-        return total if static is None else total + static[nodes.index]
-
-    def _amount_scores(self, nodes: Nodes) -> Floats:
         total = np.zeros(len(nodes))
         for _, points in answers(self._evaluator.functions.scores, self.subject, nodes):
             total += points
-        return total
+        return total if static is None else total + static[nodes.index]
 
     def normalised(self, candidates: Rows) -> Floats:
         """Add up the scores that compare the candidates with each other."""
@@ -345,16 +336,3 @@ class Evaluation:
                 ),
             )
         return self._failure[1]
-
-
-def recalled(table: NodeTable, rows: Rows, memo: dict[bytes, Any], ask: Callable[[Rows], Any]) -> Any:
-    """Answer for a few rows from what was answered for nodes with the same amounts, asking only about new ones."""
-    states = [table.state(row) for row in rows.tolist()]
-    new = {state: position for position, state in enumerate(states) if state not in memo}
-    if new:
-        if len(memo) > RECALLED:
-            memo.clear()
-            new = {state: position for position, state in enumerate(states)}
-        answers = ask(rows[list(new.values())]).tolist()
-        memo.update(zip(new, answers, strict=True))
-    return np.array([memo[state] for state in states])

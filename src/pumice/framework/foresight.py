@@ -46,7 +46,17 @@ class Foresight:
 
     __slots__ = ("_allowed", "_batch", "_capacity", "_evaluation", "_known", "_released", "_table", "_taken")
 
-    def __init__(self, evaluation: Evaluation, table: NodeTable, allowed: Mask, count: int, *, released: bool) -> None:
+    def __init__(
+        self,
+        evaluation: Evaluation,
+        table: NodeTable,
+        allowed: Mask,
+        likely: Rows,
+        count: int,
+        *,
+        steps: int,
+        released: bool,
+    ) -> None:
         self._evaluation = evaluation
         self._table = table
         self._allowed = allowed
@@ -55,7 +65,7 @@ class Foresight:
         self._taken: dict[int, int] = {}
         self._capacity: dict[int, int] = {}
         self._known: dict[tuple[int, int], float | None] = {}
-        self._look_around(_likely(evaluation.plain, allowed, 2 * count))
+        self._look_around(likely, steps)
 
     def take(self, row: int) -> float | None:
         """Put one more task on a row; returns its score from then on, None if it takes no more."""
@@ -84,13 +94,15 @@ class Foresight:
         new = [other for other in after.tolist() if other not in self._capacity]
         return np.array([row, *new], dtype=np.int64)
 
-    def _look_around(self, rows: Rows) -> None:
-        """Look one step ahead on rows."""
+    def _look_around(self, rows: Rows, steps: int = 1) -> None:
+        """Look some steps ahead on rows, as far as they have room."""
         room = capacity(self._table, rows, self._evaluation.subject.shape, TABLE_LIMIT, released=self._released)
         self._capacity.update(zip(rows.tolist(), room.tolist(), strict=True))
-        more = rows[room > 1]
-        if len(more):
-            self._look(more, np.ones(len(more), dtype=np.int64))
+        lengths = np.clip(room - 1, 0, steps)
+        starts = np.cumsum(lengths) - lengths
+        repeated = np.repeat(rows, lengths)
+        if len(repeated):
+            self._look(repeated, np.arange(1, len(repeated) + 1) - np.repeat(starts, lengths))
 
     def _look(self, rows: Rows, steps: Rows) -> None:
         points, passed = self._evaluation.foreseen(rows, steps, released=self._released)
@@ -103,7 +115,7 @@ class Foresight:
                 self._known[key] = score if fits else None
 
 
-def _likely(plain: Floats, allowed: Mask, count: int) -> Rows:
+def likely_rows(plain: Floats, allowed: Mask, count: int) -> Rows:
     """Return the rows with the best scores, some more than are asked for."""
     rows = np.flatnonzero(allowed)
     count = max(BATCH, count)

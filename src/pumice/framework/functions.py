@@ -90,6 +90,11 @@ class NodeFunction(Registered[[Subject, Nodes], V], Generic[V]):
     ahead: bool = False
     cause: Callable[[Subject, Sequence[NodeRecord]], str] | None = None
 
+    @property
+    def is_together(self) -> bool:
+        """Whether many subjects are worked out at once: nothing but amounts decides, and it can be asked about many."""
+        return self.many is not None and self.bits == COLUMNS
+
     def is_stepwise(self, subject: Subject) -> bool:
         """Tell whether a placement may change the answers to equal subjects."""
         return self.steady is None or not self.steady(subject)
@@ -262,6 +267,16 @@ def answers(
             yield function, answer
 
 
+def points_of(
+    functions: Iterable[NodeFunction[Floats | None]], subject: Subject, nodes: Nodes, *, bare: bool = False
+) -> Floats | None:
+    """Add up what scores say about nodes; None if none has anything to say."""
+    total: Floats | None = None
+    for _, points in answers(functions, subject, nodes, bare=bare):
+        total = points if total is None else total + points
+    return total
+
+
 def speaks(functions: Iterable[NodeFunction[Any]], subject: Subject, nodes: Nodes) -> bool:
     """Tell whether any of some functions has anything to say about a subject; whatever a plugin raises is raised."""
     for function in functions:  # noqa: SIM110  as in combining: asked for every placement
@@ -276,7 +291,7 @@ def answers_about_many(
     """Ask those that can be asked about many subjects, and give what they say; numbers of these kinds."""
     shape = (len(subjects), len(nodes))
     for function in functions:
-        answer = function.many(subjects, nodes) if function.many is not None else None
+        answer = function.many(subjects, nodes) if function.is_together and function.many is not None else None
         if answer is not None:
             wrong_answers.check_many(answer, shape, kinds)
             yield answer
@@ -297,8 +312,6 @@ class Functions:
         "local_flags",
         "looking_around",
         "looks_elsewhere",
-        "many_by_amounts",
-        "many_read_tasks",
         "raw_flags",
         "raws",
         "reads",
@@ -343,10 +356,7 @@ class Functions:
         around: list[NodeFunction[Any]] = [*self.filters_global, *self.scores_global, *self.raws]
         local: list[NodeFunction[Any]] = [*self.filters_local, *self.scores]
         self.looking_around = [f for f in around if f.bits & OTHER_NODES]
-        self.asked_alone = [f for f in around if not f.bits & OTHER_NODES] + [f for f in local if f.many is None]
-        at_once = [f for f in local if f.many is not None]
-        self.many_by_amounts = all(f.bits == COLUMNS for f in at_once)
-        self.many_read_tasks = any(f.bits & TASKS for f in at_once)
+        self.asked_alone = [f for f in around if not f.bits & OTHER_NODES] + [f for f in local if not f.is_together]
 
     def identity(self) -> tuple[Hashable, ...]:
         """Return what must stay equal for kept vectors to stay valid: the functions, in order."""

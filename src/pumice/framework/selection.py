@@ -15,17 +15,16 @@ import numpy.typing as npt
 
 from pumice.framework import walking
 from pumice.framework.drafting import REFUSED
-from pumice.framework.foresight import capacity, rounded
+from pumice.framework.foresight import PRECISION, Foresight, rounded
 
 if TYPE_CHECKING:
     from pumice.framework.evaluation import Evaluation, Floats
     from pumice.model.nodes import NodeTable, Rows
 
-# How many steps of each row are worked out at the least.
+# How many steps of each row are looked at first, at the least.
 FEWEST = 4
 # For so few tasks nodes are drafted one by one, if that can be done: merging sequences costs more before the first is chosen (1.6 times the work on `500x20`).
 SMALL = 64
-ENDLESS = np.iinfo(np.int64).max
 
 
 def choose(
@@ -40,7 +39,7 @@ def choose(
         count = 1
     if within is None and 1 < count <= SMALL and (rows := evaluation.drafted(count, released=released)) is not None:
         return rows
-    found = evaluation.keys(count, released=released) if within is None else None
+    found = evaluation.keys(released=released) if within is None else None
     if found is not None:
         return _from_block(evaluation, table, *found, count)
     mask = evaluation.mask(released=released)
@@ -90,7 +89,7 @@ def _run(
     released: bool,
     until_exit: bool,
 ) -> list[int]:
-    """Merge the sequences of scores of the best candidates."""
+    """Take the best candidate again and again, each time with one more task on it; ties go to the first by name."""
     size = len(candidates)
     # Key = score, then position: one integer per candidate, larger is better, all different.
     keys = scores * size + np.arange(size - 1, -1, -1)
@@ -101,69 +100,24 @@ def _run(
     else:
         top = np.arange(size)
     rows = candidates[top]
-    steps = Steps(evaluation, table, rows, normalised[top], count, released=released)
-    ranks: list[int] = (size - 1 - top).tolist()
-    names: list[int] = rows.tolist()
-    # A node that is full may change what the others score.
-    return [names[i] for i in _merge(steps, ranks, count, until_exit=until_exit)]
-
-
-class Steps:
-    """What each of some rows scores with 0, 1, 2 … more tasks on it, in whole thousandths, worked out a few steps beyond what is looked at."""
-
-    __slots__ = ("_evaluation", "_normalised", "_released", "_room", "_rows", "scores")
-
-    def __init__(
-        self, evaluation: Evaluation, table: NodeTable, rows: Rows, normalised: Floats, count: int, *, released: bool
-    ) -> None:
-        self._evaluation = evaluation
-        self._rows = rows
-        self._normalised = normalised
-        self._released = released
-        self._room = capacity(table, rows, evaluation.subject.shape, count, released=released)
-        self.scores: list[list[int]] = [[] for _ in rows]
-        self._work_out(np.arange(len(rows)), 0, max(FEWEST, 2 * count // len(rows)))
-
-    def reaches(self, i: int, step: int) -> bool:
-        """Tell whether a row takes so many tasks and one more; its score is then known."""
-        known = len(self.scores[i])
-        if step >= known and known < self._room[i]:
-            self._work_out(np.array([i]), known, 2 * known)
-        return step < len(self.scores[i])
-
-    def _work_out(self, which: Rows, start: int, end: int) -> None:
-        """Work the scores of some rows out from one step to another, as far as they have room and no filter that reads amounts says no."""
-        length = np.minimum(self._room[which] - start, end - start)
-        ends = np.cumsum(length)
-        repeated = np.repeat(self._rows[which], length)
-        steps = np.arange(start, start + len(repeated)) - np.repeat(ends - length, length)
-        points, passed = self._evaluation.foreseen(repeated, steps, released=self._released)
-        scores: list[int] = rounded(points + np.repeat(self._normalised[which], length)).tolist()
-        if passed is not None and not passed.all():
-            # A row ends where such a filter first says no.
-            first = np.minimum.reduceat(np.append(np.where(passed, ENDLESS, steps), ENDLESS), ends - length)
-            self._room[which] = np.minimum(self._room[which], np.where(length > 0, first, self._room[which]))
-        last = np.minimum(self._room[which] - start, length).tolist()
-        for i, begin, taken in zip(which.tolist(), (ends - length).tolist(), last, strict=True):
-            self.scores[i] += scores[begin : begin + taken]
-
-
-def _merge(steps: Steps, ranks: list[int], count: int, *, until_exit: bool) -> list[int]:
-    """Take the best next step `count` times and return whose it was; ties go to the higher rank. It may end early, when one has no step left."""
-    size = max(ranks, default=0) + 1
-    scores = steps.scores
-    nexts = [0] * len(ranks)
-    heap = [(-(known[0] * size + rank), i) for i, (known, rank) in enumerate(zip(scores, ranks, strict=True)) if known]
+    allowed = np.zeros(table.count, dtype=np.bool_)
+    allowed[rows] = True
+    steps = max(FEWEST, 2 * count // len(rows))
+    foresight = Foresight(evaluation, table, allowed, rows, count, steps=steps, released=released)
+    columns = (-keys[top], rows, normalised[top], size - 1 - top)
+    heap: list[tuple[int, int, float, int]] = list(zip(*(column.tolist() for column in columns), strict=True))
     heapq.heapify(heap)
     chosen: list[int] = []
-    while heap and len(chosen) < count:
-        _, i = heap[0]
-        chosen.append(i)
-        nexts[i] = step = nexts[i] + 1
-        if step < len(scores[i]) or steps.reaches(i, step):
-            heapq.heapreplace(heap, (-(scores[i][step] * size + ranks[i]), i))
-        else:
-            heapq.heappop(heap)
-            if until_exit:
-                break
+    while heap:
+        _, row, further, rank = heap[0]
+        chosen.append(row)
+        if len(chosen) == count:
+            break
+        points = foresight.take(row)
+        if points is not None:
+            heapq.heapreplace(heap, (-(round((points + further) * PRECISION) * size + rank), row, further, rank))
+            continue
+        heapq.heappop(heap)
+        if until_exit:
+            break  # a node that is full may change what the others score
     return chosen

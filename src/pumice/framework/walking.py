@@ -12,7 +12,7 @@ import numpy as np
 
 from pumice.framework import kind_choice
 from pumice.framework.followers import Excluding, Gaining, Grouped
-from pumice.framework.foresight import Foresight, rounded
+from pumice.framework.foresight import Foresight, likely_rows, rounded
 from pumice.framework.group_choice import GroupChoice
 from pumice.framework.node_choice import Choice
 
@@ -43,7 +43,8 @@ def walk(
     rows = _one_of_each(evaluation, allowed, followers, count)
     if rows is not None:
         return rows
-    foresight = Foresight(evaluation, table, allowed, count, released=released)
+    likely = likely_rows(evaluation.plain, allowed, 2 * count)
+    foresight = Foresight(evaluation, table, allowed, likely, count, steps=1, released=released)
     choice = _choice(evaluation, fixed, allowed, followers, count)
     only = followers.rating[0] if followers.rating and not followers.refusing else None
     if isinstance(choice, GroupChoice) and isinstance(only, Gaining):
