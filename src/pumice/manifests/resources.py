@@ -7,7 +7,7 @@ from typing import Any, Final
 import msgspec
 
 from pumice.api import kinds
-from pumice.manifests import flow_schemas, scheduling_schemas, schema, topology_schemas, workload_schemas
+from pumice.api.schemas import flow, language, scheduling, topology, workload
 
 Manifest = dict[str, Any]
 
@@ -25,7 +25,7 @@ class Resource(msgspec.Struct, frozen=True, kw_only=True):
     """A custom resource; `status_apart` gives it a status subresource."""
 
     kind: kinds.Kind
-    fields: dict[str, schema.Schema]
+    fields: dict[str, language.Schema]
     about: str
     short: tuple[str, ...] = ()
     status_apart: bool = False
@@ -44,7 +44,7 @@ SCHEDULING: Final = (
         kind=kinds.POD_GROUP,
         # Without a status subresource, as Volcano has it: operators create groups with a phase, which would be dropped.
         about="A gang: pods that are started together or not at all.",
-        fields=scheduling_schemas.POD_GROUP,
+        fields=scheduling.POD_GROUP,
         short=("pg", "podgroup-v1beta1"),
         columns=(
             Column("Phase", ".status.phase"),
@@ -59,7 +59,7 @@ SCHEDULING: Final = (
     Resource(
         kind=kinds.QUEUE,
         about="A share of the cluster.",
-        fields=scheduling_schemas.QUEUE,
+        fields=scheduling.QUEUE,
         short=("q", "queue-v1beta1"),
         status_apart=True,
         columns=(
@@ -76,7 +76,7 @@ SCHEDULING: Final = (
     Resource(
         kind=kinds.HYPER_NODE,
         about="Nodes that are well connected with each other.",
-        fields=topology_schemas.HYPER_NODE,
+        fields=topology.HYPER_NODE,
         short=("hn",),
         status_apart=True,
         columns=(
@@ -89,13 +89,13 @@ SCHEDULING: Final = (
     Resource(
         kind=kinds.NUMATOPOLOGY,
         about="The NUMA cells of a node.",
-        fields=topology_schemas.NUMATOPOLOGY,
+        fields=topology.NUMATOPOLOGY,
         short=("numatopo",),
     ),
     Resource(
         kind=kinds.NODE_SHARD,
         about="The nodes of one of several schedulers.",
-        fields=topology_schemas.NODE_SHARD,
+        fields=topology.NODE_SHARD,
         short=("nsh",),
         status_apart=True,
         columns=(Column("Age", _AGE, "date"),),
@@ -106,7 +106,7 @@ WORKLOADS: Final = (
     Resource(
         kind=kinds.JOB,
         about="A job of several roles.",
-        fields=workload_schemas.JOB,
+        fields=workload.JOB,
         short=("vcjob", "vj"),
         status_apart=True,
         columns=(
@@ -121,7 +121,7 @@ WORKLOADS: Final = (
     Resource(
         kind=kinds.CRON_JOB,
         about="A job that starts again and again.",
-        fields=workload_schemas.CRON_JOB,
+        fields=workload.CRON_JOB,
         short=("cronvcjob", "cronvj"),
         status_apart=True,
         columns=(
@@ -134,12 +134,12 @@ WORKLOADS: Final = (
     Resource(
         kind=kinds.COMMAND,
         about="An order to a controller; consumed once.",
-        fields=flow_schemas.COMMAND,
+        fields=flow.COMMAND,
     ),
     Resource(
         kind=kinds.JOB_FLOW,
         about="Jobs that depend on each other.",
-        fields=flow_schemas.JOB_FLOW,
+        fields=flow.JOB_FLOW,
         short=("jf",),
         status_apart=True,
         columns=(Column("Status", ".status.state.phase"), Column("Age", _AGE, "date")),
@@ -147,7 +147,7 @@ WORKLOADS: Final = (
     Resource(
         kind=kinds.JOB_TEMPLATE,
         about="A job that flows make copies of.",
-        fields=flow_schemas.JOB_TEMPLATE,
+        fields=flow.JOB_TEMPLATE,
         short=("jt",),
         status_apart=True,
     ),
@@ -163,8 +163,8 @@ KUBE_BATCH: Final = tuple(
         (kinds.SIGS_POD_GROUP, kinds.SIGS_QUEUE),
     )
     for kind, about, fields in (
-        (group, "A gang, as kube-batch knew it.", scheduling_schemas.OLDER_POD_GROUP),
-        (queue, "A share of the cluster, as kube-batch knew it.", scheduling_schemas.OLDER_QUEUE),
+        (group, "A gang, as kube-batch knew it.", scheduling.OLDER_POD_GROUP),
+        (queue, "A share of the cluster, as kube-batch knew it.", scheduling.OLDER_QUEUE),
     )
 )
 
@@ -203,8 +203,8 @@ def _annotations(group: str) -> Manifest:
 
 def _version(resource: Resource) -> Manifest:
     properties = {
-        "apiVersion": schema.string("The version of this schema."),
-        "kind": schema.string("What the object is."),
+        "apiVersion": language.string("The version of this schema."),
+        "kind": language.string("What the object is."),
         "metadata": {"type": "object"},  # the API server describes it itself, and takes no other word on it
     }
     version: Manifest = {

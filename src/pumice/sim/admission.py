@@ -8,8 +8,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pumice.api import duration, kinds, names, timestamp
-from pumice.sim import deletion, filling, pod_level, structure
-from pumice.sim.filling import child, entries, fill
+from pumice.api.schemas import flow, language, scheduling, workload
+from pumice.sim import deletion, filling, structure
+from pumice.sim.filling import child, fill
 from pumice.sim.store import has_status_subresource
 
 if TYPE_CHECKING:
@@ -34,9 +35,11 @@ def default(manifest: Mapping[str, Any], key: Key, *, created: int, now: int, cl
     if key.kind is kinds.POD:
         _pod(new, classes, now)
     else:
-        fill = _FILLERS.get((key.kind.group, key.kind.name))
-        if fill is not None:
-            fill(new)
+        kind = (key.kind.group, key.kind.name)
+        if (schema := _SCHEMAS.get(kind)) is not None:
+            filling.by_schema(child(new, "spec"), schema)
+        if (further := _FILLERS.get(kind)) is not None:
+            further(new)
     return new
 
 
@@ -68,7 +71,6 @@ def _pod(pod: Manifest, classes: PriorityClasses, now: int) -> None:
     if spec is not None:
         spec.update(classes.admit(spec))
         filling.requests(spec)
-        pod_level.fill(spec)
     bound = deletion.is_bound(pod)
     fill(status, {"phase": names.PHASE_RUNNING if bound else names.PHASE_PENDING})
     if status is None:
@@ -127,22 +129,7 @@ def _node(node: Manifest) -> None:
     _condition(node, status, names.CONDITION_READY, node["metadata"]["creationTimestamp"])
 
 
-def _pod_group(group: Manifest) -> None:
-    spec = child(group, "spec")
-    fill(spec, {"queue": names.DEFAULT_QUEUE})
-    _topology(spec)
-    for policy in entries(spec, "subGroupPolicy"):
-        fill(policy, {"subGroupSize": 1, "minSubGroups": 0})
-        _topology(policy)
-
-
-def _topology(parent: Manifest | None) -> None:
-    if parent is not None and isinstance(parent.get("networkTopology"), dict):
-        fill(parent["networkTopology"], {"mode": names.TOPOLOGY_HARD})
-
-
 def _queue(queue: Manifest) -> None:
-    fill(child(queue, "spec"), {"weight": 1, "dequeueStrategy": names.DEQUEUE_TRAVERSE})
     fill(child(queue, "status"), {"state": names.QUEUE_OPEN})
 
 
@@ -151,37 +138,19 @@ def _claim(claim: Manifest) -> None:
     fill(child(claim, "status"), {"phase": "Bound" if bound else "Pending"})
 
 
-def _job_spec(spec: Manifest | None) -> None:
-    fill(spec, {"queue": names.DEFAULT_QUEUE, "maxRetry": 3})
-    _topology(spec)
-    for task in entries(spec, "tasks"):
-        if isinstance(task.get("partitionPolicy"), dict):
-            fill(task["partitionPolicy"], {"minPartitions": 0})
-            _topology(task["partitionPolicy"])
-
-
-def _job(job: Manifest) -> None:
-    _job_spec(child(job, "spec"))
-
-
-def _cron_job(cron_job: Manifest) -> None:
-    spec = child(cron_job, "spec")
-    limits = {"successfulJobsHistoryLimit": 3, "failedJobsHistoryLimit": 1}
-    fill(spec, {"concurrencyPolicy": "Allow", "suspend": False, **limits})
-    template = structure.mapping(spec, "jobTemplate").get("spec")
-    _job_spec(template if isinstance(template, dict) else None)
-
-
 _FILLERS: dict[tuple[str, str], Callable[[Manifest], None]] = {
     ("", "Node"): _node,
     ("", "Namespace"): filling.namespace,
     ("", "PersistentVolume"): filling.volume,
     ("", "PersistentVolumeClaim"): _claim,
-    ("scheduling.volcano.sh", "PodGroup"): _pod_group,
     ("scheduling.volcano.sh", "Queue"): _queue,
-    ("batch.volcano.sh", "Job"): _job,
-    ("batch.volcano.sh", "CronJob"): _cron_job,
-    ("flow.volcano.sh", "JobTemplate"): _job,
+}
+_SCHEMAS: dict[tuple[str, str], language.Schema] = {
+    ("scheduling.volcano.sh", "PodGroup"): scheduling.POD_GROUP["spec"],
+    ("scheduling.volcano.sh", "Queue"): scheduling.QUEUE["spec"],
+    ("batch.volcano.sh", "Job"): workload.JOB["spec"],
+    ("batch.volcano.sh", "CronJob"): workload.CRON_JOB["spec"],
+    ("flow.volcano.sh", "JobTemplate"): flow.JOB_TEMPLATE["spec"],
 }
 
 

@@ -8,10 +8,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from pumice.api import names
+from pumice.controllers import usage
 from pumice.sim import structure
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from pumice.api.schemas.language import Schema
 
 Manifest = dict[str, Any]
 NAMESPACE_NAME: Final = "kubernetes.io/metadata.name"
@@ -39,13 +42,41 @@ def entries(parent: Manifest | None, field: str) -> list[Manifest]:
     return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
 
 
+def by_schema(value: Any, schema: Schema) -> None:
+    """Fill in what a schema states as defaults."""
+    if isinstance(value, dict):
+        for name, below in schema.get("properties", {}).items():
+            if value.get(name) is not None:
+                by_schema(value[name], below)
+            elif "default" in below:
+                value[name] = below["default"]
+    elif isinstance(value, list):
+        for item in value:
+            by_schema(item, schema.get("items", {}))
+
+
 def requests(spec: Manifest) -> None:
-    """Let the containers of a pod request what they are limited to, unless they say otherwise."""
+    """Let the containers of a pod, and the pod as a whole, request what they are limited to, unless they say otherwise."""
     for container in entries(spec, "initContainers") + entries(spec, "containers"):
         resources = container.get("resources")
         limits = structure.mapping(resources, "limits")
         if isinstance(resources, dict) and limits:
             fill(child(resources, "requests"), limits)
+    _whole_requests(spec)
+
+
+def _whole_requests(spec: Manifest) -> None:
+    """Complete the requests of a pod with limits as a whole: what its containers ask for together, else the limit."""
+    stated, limits = spec.get("resources"), structure.mapping(spec.get("resources"), "limits")
+    if not isinstance(stated, dict) or not limits:
+        return
+    asked = dict(structure.mapping(stated, "requests"))
+    for name, amount in usage.of_containers(spec, "requests").items():
+        if usage.is_pod_level(name):
+            asked.setdefault(name, usage.written(name, amount))
+    for name, limit in limits.items():
+        asked.setdefault(name, limit)
+    spec["resources"] = {**stated, "requests": asked}
 
 
 def node(manifest: Manifest) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 from typing import TYPE_CHECKING, Any, Final
 
-from pumice.sim import filling, pod_level, structure
+from pumice.sim import filling, structure
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -47,7 +47,6 @@ def _pod(manifest: Document) -> None:
     pod_spec(spec)
     _set(spec, enableServiceLinks=True)
     filling.requests(spec)
-    pod_level.fill(spec)
     _set(spec, serviceAccountName="default")
     spec["serviceAccount"] = spec["serviceAccountName"]
     _tolerate(spec)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from pumice.manifests.schema import listing, mapping, moment, name, number, record, ruled, selector, string
+from pumice.api.schemas.language import listing, mapping, moment, name, number, record, ruled, selector, string
 
 _ONE_OF: Final = ("exactMatch", "regexMatch", "labelMatch")
 _MEMBER_SELECTOR: Final = ruled(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from pumice.manifests.schema import (
+from pumice.api.schemas.language import (
     Schema,
     boolean,
     listing,

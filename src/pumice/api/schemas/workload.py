@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from pumice.manifests.scheduling_schemas import network_topology
-from pumice.manifests.schema import (
+from pumice.api.schemas.language import (
     Schema,
     boolean,
     duration,
@@ -23,6 +22,7 @@ from pumice.manifests.schema import (
     selector,
     string,
 )
+from pumice.api.schemas.scheduling import network_topology
 
 _EVENTS: Final = (
     "*",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from pumice.manifests.schema import Schema, boolean, duration, listing, mapping, moment, number, record, string
-from pumice.manifests.workload_schemas import TASK_COUNTS, job_spec
+from pumice.api.schemas.language import Schema, boolean, duration, listing, mapping, moment, number, record, string
+from pumice.api.schemas.workload import TASK_COUNTS, job_spec
 
 COMMAND: Final = {
     "action": string("What is to be done."),
