@@ -35,9 +35,9 @@ class Caller:
     """Sends requests to an API server, each over a connection of its own; without a token it is anonymous."""
 
     def __init__(self, port: int, token: str, ca_file: Path) -> None:
-        self._port = port
-        self._token = token
-        self._context = ssl.create_default_context(cafile=ca_file)
+        self.port = port
+        self.token = token
+        self.context = ssl.create_default_context(cafile=ca_file)
 
     def call(self, method: str, path: str, body: Any = None, **options: Any) -> Any:
         """Return the decoded body; raise CallError for a status of 300 or above.
@@ -66,10 +66,10 @@ class Caller:
         timeout: float = waiting.PATIENCE,
     ) -> Answer:
         """Return the answer whatever its status; OSError if the server cannot be reached."""
-        connection = http.client.HTTPSConnection("127.0.0.1", self._port, timeout=timeout, context=self._context)
+        connection = http.client.HTTPSConnection("127.0.0.1", self.port, timeout=timeout, context=self.context)
         sent = {"Content-Type": content_type, "Accept": accept, **(headers or {})}
-        if self._token:
-            sent["Authorization"] = f"Bearer {self._token}"
+        if self.token:
+            sent["Authorization"] = f"Bearer {self.token}"
         return _exchange(connection, method, path, None if body is None else json.dumps(body), sent)
 
     def is_ready(self) -> bool:

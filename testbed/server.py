@@ -174,6 +174,10 @@ class ApiServer:
         """Send a request as an administrator; return the decoded body, or raise `calling.CallError`."""
         return self._asking.call(method, path, body, **options)
 
+    def answer(self, method: str, path: str, body: Any = None, **options: Any) -> calling.Answer:
+        """Send a request as an administrator; return its status with the decoded body, whatever it is."""
+        return self._asking.answer(method, path, body, **options)
+
     def kubectl(self, *arguments: str, input: str | None = None) -> str:  # noqa: A002  # as subprocess names it
         """Run kubectl as an administrator; return what it printed, or raise `KubectlError`."""
         environment = {

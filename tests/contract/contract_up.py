@@ -22,7 +22,7 @@ class UpServer:
     def __enter__(self):
         self._thread.start()
         self._thread.await_ready()
-        self._caller = calling.Caller(self._thread.port, self.token, self._access.certificates.authority)
+        self._caller = calling.Caller(self._thread.port, self.token, self.ca_file)
         return self
 
     def __exit__(self, *_):
@@ -31,6 +31,14 @@ class UpServer:
     @property
     def token(self):
         return self._access.token
+
+    @property
+    def certificates(self):
+        return self._access.certificates
+
+    @property
+    def ca_file(self):
+        return self.certificates.authority
 
     @property
     def port(self):

@@ -56,8 +56,8 @@ def definition(plural, kind, spec=SPEC):
 def words(server):
     """Where the objects of the definition are."""
     path = "/apis/words.example.com/v1/namespaces/default/words"
-    server._caller.answer("POST", DEFINITIONS, definition("words", "Word"))
-    served = (server._caller.answer("GET", path).status == 200 for _ in range(500))
+    server.answer("POST", DEFINITIONS, definition("words", "Word"))
+    served = (server.answer("GET", path).status == 200 for _ in range(500))
     assert any(served)  # a real server begins to serve a kind a moment later
     return path
 
@@ -80,20 +80,20 @@ def words(server):
 )
 def test_what_a_schema_or_a_rule_refuses_is_told_in_the_same_words(server, words, spec, told):
     body = {"apiVersion": "words.example.com/v1", "kind": "Word", "metadata": {"name": "w"}, "spec": spec}
-    found = server._caller.answer("POST", f"{words}?dryRun=All", body)
+    found = server.answer("POST", f"{words}?dryRun=All", body)
     assert (found.status, found.body["message"]) == (422, f'Word.words.example.com "w" is invalid: {told}')
 
 
 def test_null_says_nothing_where_a_field_cannot_be_null(server, words):
     spec = {"n": None, "a": None, "m": {"x": None, "y": "z"}, "k": [{"k": "a", "l": None}], "d": None, "e": None}
     body = {"apiVersion": "words.example.com/v1", "kind": "Word", "metadata": {"name": "w"}, "spec": spec}
-    found = server._caller.answer("POST", f"{words}?dryRun=All", body)
+    found = server.answer("POST", f"{words}?dryRun=All", body)
     assert (found.status, found.body["spec"]) == (201, {"m": {"y": "z"}, "k": [{"k": "a"}], "d": 1, "e": None})
 
 
 def test_a_rule_of_the_whole_object_knows_its_name(server, words):
     body = {"apiVersion": "words.example.com/v1", "kind": "Word", "metadata": {"name": "v"}}
-    found = server._caller.answer("POST", f"{words}?dryRun=All", body)
+    found = server.answer("POST", f"{words}?dryRun=All", body)
     assert (found.status, found.body["message"]) == (
         422,
         'Word.words.example.com "v" is invalid: <nil>: Invalid value: a w',
@@ -104,9 +104,7 @@ def test_a_scale_is_a_table_of_what_is_wanted_and_what_is_there(server, words):
     path, name = words, f"s-{server.new_namespace()}"
     body = {"apiVersion": "words.example.com/v1", "kind": "Word", "metadata": {"name": name}, "spec": {"n": 4}}
     server.call("POST", path, body)
-    found = server._caller.answer(
-        "GET", f"{path}/{name}/scale", accept="application/json;as=Table;v=v1;g=meta.k8s.io"
-    ).body
+    found = server.answer("GET", f"{path}/{name}/scale", accept="application/json;as=Table;v=v1;g=meta.k8s.io").body
     assert [each["name"] for each in found["columnDefinitions"]] == ["Name", "Desired", "Available", "Age"]
     assert found["rows"][0]["cells"][:3] == [name, 4, 0]
 
@@ -123,7 +121,7 @@ def test_a_scale_is_a_table_of_what_is_wanted_and_what_is_there(server, words):
 def test_a_rule_about_a_field_that_is_not_there_is_refused_with_its_definition(server, rule, field):
     stated = {**SPEC, "x-kubernetes-validations": [{"rule": rule}]}
     stated["properties"] = {name: {**each, "maxItems": 2} if each["type"] == "array" else each for name, each in SPEC["properties"].items()}  # fmt: skip
-    found = server._caller.answer("POST", f"{DEFINITIONS}?dryRun=All", definition("rules", "Rule", stated))
+    found = server.answer("POST", f"{DEFINITIONS}?dryRun=All", definition("rules", "Rule", stated))
     if field:
         assert found.status == 422
         assert f"undefined field '{field}'" in found.body["message"]
@@ -140,6 +138,6 @@ def test_a_rule_about_a_field_that_is_not_there_is_refused_with_its_definition(s
     ],
 )
 def test_a_selector_that_cannot_be_read_is_told_in_the_same_words(server, query, told):
-    found = server._caller.answer("GET", f"/api/v1/namespaces/default/configmaps?{query}")
+    found = server.answer("GET", f"/api/v1/namespaces/default/configmaps?{query}")
     assert found.status == 400
     assert found.body["message"].removeprefix("unable to parse requirement: ") == told.removeprefix("unable to parse requirement: ")  # fmt: skip

@@ -64,7 +64,7 @@ def definition(schema):
 
 def asked(server, schema):
     """Send a definition; gives the answer whatever it is."""
-    return server._caller.answer("POST", DEFINITIONS, definition(schema))
+    return server.answer("POST", DEFINITIONS, definition(schema))
 
 
 def causes(server, schema):

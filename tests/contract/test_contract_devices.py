@@ -108,7 +108,7 @@ def path(plural, namespace="default", name="", subresource=""):
 
 def sent(server, plural, spec):
     body = {"metadata": {"name": "wrong"}, "spec": spec}
-    code, found = server._caller.answer("POST", f"{path(plural)}?dryRun=All", body)
+    code, found = server.answer("POST", f"{path(plural)}?dryRun=All", body)
     return code, found.get("message", "")
 
 
@@ -127,7 +127,7 @@ def test_what_is_wrong_is_named_in_the_words_of_kubernetes(server, plural, spec,
 def test_what_is_left_out_is_filled_in(server):
     first = {"name": "q", "firstAvailable": [{"name": "s", **EXACTLY, "allocationMode": "All"}]}
     body = {"metadata": {"name": "filled"}, "spec": claim(requests=[{"name": "r", "exactly": EXACTLY}, first])}
-    _, found = server._caller.answer("POST", f"{path('resourceclaims')}?dryRun=All", body)
+    _, found = server.answer("POST", f"{path('resourceclaims')}?dryRun=All", body)
     one, other = found["spec"]["devices"]["requests"]
     assert one["exactly"] == {**EXACTLY, "allocationMode": "ExactCount", "count": 1}
     assert other["firstAvailable"] == [{"name": "s", **EXACTLY, "allocationMode": "All"}]
@@ -138,7 +138,7 @@ def test_admin_access_is_for_namespaces_that_are_meant_for_it(server):
     labels = {"metadata": {"labels": {"resource.kubernetes.io/admin-access": "true"}}}
     server.call("PATCH", f"/api/v1/namespaces/{namespace}", labels, **MERGE)
     body = {"metadata": {"name": "a"}, "spec": exact(adminAccess=True)}
-    assert server._caller.answer("POST", path("resourceclaims", namespace), body)[0] == 201
+    assert server.answer("POST", path("resourceclaims", namespace), body)[0] == 201
 
 
 @pytest.mark.parametrize(
@@ -153,7 +153,7 @@ def test_admin_access_is_for_namespaces_that_are_meant_for_it(server):
 def test_driver_pool_and_node_of_a_slice_never_change(server, change, words):
     name = f"s-{server.new_namespace()}"
     server.call("POST", path("resourceslices"), {"metadata": {"name": name}, "spec": device()})
-    code, found = server._caller.answer("PATCH", path("resourceslices", name=name), {"spec": change}, **MERGE)
+    code, found = server.answer("PATCH", path("resourceslices", name=name), {"spec": change}, **MERGE)
     assert found.get("message", "").partition(" is invalid: ")[2] == words
     assert code == (422 if words else 200)
 
@@ -166,7 +166,7 @@ def test_what_a_claim_or_a_template_asks_for_never_changes(server):
         ("resourceclaimtemplates", {"spec": claim()}, {"spec": other}),
     ):
         server.call("POST", path(plural, namespace), {"metadata": {"name": "c"}, "spec": spec})
-        code, found = server._caller.answer("PATCH", path(plural, namespace, "c"), {"spec": change}, **MERGE)
+        code, found = server.answer("PATCH", path(plural, namespace, "c"), {"spec": change}, **MERGE)
         assert code == 422
         assert found["message"].endswith("field is immutable")
 
@@ -180,7 +180,7 @@ class Said:
 
     def says(self, how=STRATEGIC, **status):
         where = path("resourceclaims", self.namespace, "c", "status")
-        code, found = self.server._caller.answer("PATCH", where, {"status": status}, **how)
+        code, found = self.server.answer("PATCH", where, {"status": status}, **how)
         return code, found.get("message", "").partition(" is invalid: ")[2] if code >= 300 else found.get("status", {})
 
 
@@ -244,7 +244,7 @@ def test_claims_of_a_pod_are_named_once_and_in_one_way(server):
     container = {"name": "c", "image": "x", "resources": {"claims": [{"name": "q"}]}}
     claims = [{"name": "g"}, {"name": "g", "resourceClaimName": "a"}]
     body = {"metadata": {"name": "p"}, "spec": {"containers": [container], "resourceClaims": claims}}
-    code, found = server._caller.answer("POST", "/api/v1/namespaces/default/pods?dryRun=All", body)
+    code, found = server.answer("POST", "/api/v1/namespaces/default/pods?dryRun=All", body)
     assert code == 422
     for words in (
         "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`",

@@ -62,7 +62,7 @@ REFUSED = [
 
 @pytest.mark.parametrize(("plural", "body", "words"), REFUSED)
 def test_what_is_wrong_is_named_in_the_words_of_kubernetes(server, home, plural, body, words):
-    code, found = server._caller.answer("POST", f"{home}/{plural}", body)
+    code, found = server.answer("POST", f"{home}/{plural}", body)
     assert code == 422
     assert found["message"].partition(" is invalid: ")[2].startswith(words)
 
@@ -86,7 +86,7 @@ def test_a_new_group_is_protected_and_has_a_mode_a_priority_and_no_generation(se
 )  # fmt: skip
 def test_a_group_needs_its_template_and_its_priority_class(server, home, spec, why):
     server.call("POST", f"{home}/workloads", workload())
-    code, found = server._caller.answer("POST", f"{home}/podgroups", group(**spec))
+    code, found = server.answer("POST", f"{home}/podgroups", group(**spec))
     assert (code, found["message"]) == (403, f'podgroups.scheduling.k8s.io "g" is forbidden: {why}')
 
 
@@ -107,7 +107,7 @@ def test_nothing_of_a_group_or_a_workload_changes(server, home):
         ("workloads/w", {"podGroupTemplates": [template("t")]}, "podGroupTemplates"),
         ("workloads/w", {"controllerRef": {"name": "k"}}, "controllerRef"),
     ):
-        code, found = server._caller.answer("PATCH", f"{home}/{path}", {"spec": change}, **MERGE)
+        code, found = server.answer("PATCH", f"{home}/{path}", {"spec": change}, **MERGE)
         assert code == 422
         assert found["message"].endswith(f"spec.{field}: Invalid value: null: field is immutable")
     labelled = server.call("PATCH", f"{home}/podgroups/g", {"metadata": {"labels": {"a": "b"}}}, **MERGE)
@@ -148,10 +148,10 @@ def test_pods_name_a_group_once(server, home):
     pods = home.replace(GANGS, "/api/v1") + "/pods"
     assert server.call("POST", pods, pod(schedulingGroup={"podGroupName": "g"}))["spec"]["schedulingGroup"]
     change = {"spec": {"schedulingGroup": {"podGroupName": "h"}}}
-    assert server._caller.answer("PATCH", f"{pods}/p", change, **MERGE)[0] == 422
+    assert server.answer("PATCH", f"{pods}/p", change, **MERGE)[0] == 422
     for name, words in (("A_", 'Invalid value: "A_": a lowercase RFC 1123 subdomain'), ("", "Invalid value: null: must specify one of: `podGroupName`")):  # fmt: skip
         group_of = {"podGroupName": name} if name else {}
-        code, found = server._caller.answer("POST", pods, pod("q", schedulingGroup=group_of))
+        code, found = server.answer("POST", pods, pod("q", schedulingGroup=group_of))
         assert code == 422
         assert f"spec.schedulingGroup.podGroupName: {words}" in found["message"]
 
@@ -163,7 +163,7 @@ def test_a_job_of_a_gang_keeps_its_size(server, home):
     spec = {"parallelism": 2, "completions": 2, "completionMode": "Indexed", "template": {"spec": named}}
     server.call("POST", jobs, {"metadata": {"name": "j"}, "spec": spec})
     larger = {"spec": {"parallelism": 3, "completions": 3}}
-    code, found = server._caller.answer("PATCH", f"{jobs}/j", larger, **MERGE)
+    code, found = server.answer("PATCH", f"{jobs}/j", larger, **MERGE)
     why = 'cannot change parallelism for a Job referencing gang-scheduled PodGroup "g"'
     assert (code, found["message"]) == (403, f'jobs.batch "j" is forbidden: {why}')
 
@@ -173,7 +173,7 @@ def test_a_group_that_is_deleted_stays_until_it_is_let_go(server, home):
     server.call("DELETE", f"{home}/podgroups/g")
     assert server.call("GET", f"{home}/podgroups/g")["metadata"]["deletionTimestamp"]
     server.call("PATCH", f"{home}/podgroups/g", {"metadata": {"finalizers": None}}, **MERGE)
-    assert server._caller.answer("GET", f"{home}/podgroups/g")[0] == 404
+    assert server.answer("GET", f"{home}/podgroups/g")[0] == 404
 
 
 def test_the_controllers_of_pumice_up_let_a_group_go_with_its_last_pod(tmp_path):
@@ -185,7 +185,7 @@ def test_the_controllers_of_pumice_up_let_a_group_go_with_its_last_pod(tmp_path)
         server.call("DELETE", f"{home}/podgroups/g")
         waiting.until(lambda: "deletionTimestamp" in server.call("GET", f"{home}/podgroups/g")["metadata"])
         server.call("PATCH", f"{pods}/p/status", {"status": {"phase": "Succeeded"}}, **MERGE)
-        waiting.until(lambda: server._caller.answer("GET", f"{home}/podgroups/g")[0] == 404)
+        waiting.until(lambda: server.answer("GET", f"{home}/podgroups/g")[0] == 404)
 
 
 @pytest.mark.kube

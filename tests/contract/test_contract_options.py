@@ -34,7 +34,7 @@ def home(server):
     ],
 )  # fmt: skip
 def test_an_option_of_a_list_that_makes_no_sense_is_named(server, home, query, code, words):
-    found = server._caller.answer("GET", f"{maps(home)}?{query}")
+    found = server.answer("GET", f"{maps(home)}?{query}")
     assert (found.status, found.body["message"].removeprefix('ListOptions.meta.k8s.io "" is invalid: ')) == (
         code,
         words,
@@ -54,7 +54,7 @@ def test_an_option_of_a_list_that_makes_no_sense_is_named(server, home, query, c
 )  # fmt: skip
 def test_an_object_keeps_the_name_of_its_path(server, home, request_, words):
     method, body, media = request_
-    found = server._caller.answer(method, maps(home, "m"), body, content_type=media)
+    found = server.answer(method, maps(home, "m"), body, content_type=media)
     assert (found.status, found.body["message"]) == (400, words)
 
 
@@ -71,12 +71,12 @@ def test_an_object_keeps_the_name_of_its_path(server, home, request_, words):
 )
 def test_a_patch_may_replace_a_field_that_is_not_there_and_nothing_else(server, home, operation, code):
     path = f"{maps(home, 'm')}?dryRun=All"
-    assert server._caller.answer("PATCH", path, [operation], content_type=JSON_PATCH).status == code
+    assert server.answer("PATCH", path, [operation], content_type=JSON_PATCH).status == code
 
 
 @pytest.mark.parametrize("media", ["text/plain", "application/x-www-form-urlencoded", "application/xml"])
 def test_a_body_of_an_unknown_type_is_refused(server, home, media):
-    found = server._caller.answer("POST", maps(home), {"metadata": {"name": "x"}}, content_type=media)
+    found = server.answer("POST", maps(home), {"metadata": {"name": "x"}}, content_type=media)
     assert found.status == 415
     assert "accepted media types include: application/json, application/yaml, application/vnd.kubernetes.protobuf" in found.body["message"]  # fmt: skip
 

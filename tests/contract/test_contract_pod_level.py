@@ -14,7 +14,7 @@ def container(name="c", **resources):
 
 def sent(server, spec):
     body = {"metadata": {"name": "p"}, "spec": {"containers": [container()], **spec}}
-    return server._caller.answer("POST", f"{PODS.format('default')}?dryRun=All", body)
+    return server.answer("POST", f"{PODS.format('default')}?dryRun=All", body)
 
 
 HALVES = [container("c", requests={"cpu": "500m"}), container("d", requests={"cpu": "700m"})]
@@ -111,7 +111,7 @@ def test_a_pod_with_gates_says_so_and_is_not_bound_until_the_last_is_gone(server
     target = {"metadata": {"name": "p"}, "target": {"kind": "Node", "name": "n1"}}
     change = {"spec": {"schedulingGates": [{"name": "y"}], "nodeSelector": {"disk": "ssd"}}}
     server.call("PATCH", f"{pods}/p", change, **MERGE)
-    assert server._caller.answer("POST", f"{pods}/p/binding", target)[0] == 409
+    assert server.answer("POST", f"{pods}/p/binding", target)[0] == 409
     opened = server.call("PATCH", f"{pods}/p", {"spec": {"schedulingGates": None}}, **MERGE)
     assert opened["spec"]["nodeSelector"] == {"disk": "ssd"}
-    assert server._caller.answer("POST", f"{pods}/p/binding", target)[0] == 201
+    assert server.answer("POST", f"{pods}/p/binding", target)[0] == 201

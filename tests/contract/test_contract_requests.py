@@ -219,7 +219,7 @@ def test_both_servers_answer_the_same_requests_alike(up_server, definitions):
         sent = None if body is None else json.loads(json.dumps(body).replace("NS", namespace))
         options = {"content_type": content_type} if content_type else {}
         ours = up_server.answer(method, where, sent, **options)
-        theirs = definitions._caller.answer(method, where, sent, **options)
+        theirs = definitions.answer(method, where, sent, **options)
         left, right = comparable(ours.body), comparable(theirs.body)
         if refused(left) and refused(right):
             fields = ["code", "reason"]

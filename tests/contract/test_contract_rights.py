@@ -32,7 +32,7 @@ def managed_up(tmp_path_factory):
 
 
 def caller(server, token=""):
-    authority = getattr(server, "ca_file", None) or server._access.certificates.authority
+    authority = server.ca_file
     return calling.Caller(server.port, token, authority)
 
 
@@ -567,7 +567,7 @@ def test_roles_and_bindings_that_are_wrong_are_refused_in_the_same_words(definit
 
 
 def test_a_certificate_says_who_somebody_is(up_server, tmp_path):
-    files = up_server._access.certificates
+    files = up_server.certificates
     certificate, key = up_certificates.client(files, "carol", ["team-a", "team-b"])
     (tmp_path / "c.crt").write_bytes(certificate)
     (tmp_path / "c.key").write_bytes(key)

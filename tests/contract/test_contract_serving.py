@@ -17,8 +17,7 @@ MERGE = "application/merge-patch+json"
 
 
 def answer(server, method, path, body=None, **options):
-    caller = server._caller
-    return caller.answer(method, path, body, **options)
+    return server.answer(method, path, body, **options)
 
 
 def maps(namespace, name=""):
@@ -33,7 +32,7 @@ def watched(server, path, **query):
     """Give the events of a watch that ends after a second."""
     query = {"watch": "true", "timeoutSeconds": "1", **query}
     url = f"{server.url}{path}?{urllib.parse.urlencode(query)}"
-    pki = getattr(server, "ca_file", None) or server._access.certificates.authority
+    pki = server.ca_file
     request = urllib.request.Request(url, headers={"Authorization": f"Bearer {server.token}"})  # noqa: S310  a server of our own
     context = ssl.create_default_context(cafile=str(pki))
     with urllib.request.urlopen(request, context=context, timeout=waiting.PATIENCE) as stream:  # noqa: S310  a server of our own
@@ -135,7 +134,7 @@ def test_metadata_alone_is_given_to_those_who_ask_for_it(server):
 
 
 def test_nobody_is_anonymous(server):
-    pki = getattr(server, "ca_file", None) or server._access.certificates.authority
+    pki = server.ca_file
     caller = calling.Caller(int(server.url.rpartition(":")[2]), "nonsense", pki)
     refused = caller.answer("GET", "/api/v1/pods")
     assert (refused.status, refused.body["reason"], refused.body["message"]) == (401, "Unauthorized", "Unauthorized")
@@ -342,7 +341,7 @@ def test_custom_objects_are_pruned_defaulted_and_refused_alike(gadgets):
     for number, spec in enumerate(SPECS):
         body = {"apiVersion": "example.com/v1", "kind": "Gadget", "metadata": {"name": f"g{number}"}, "spec": spec}
         answers = [
-            each._caller.answer("POST", f"/apis/example.com/v1/namespaces/{namespace}/gadgets", body)
+            each.answer("POST", f"/apis/example.com/v1/namespaces/{namespace}/gadgets", body)
             for each, namespace in zip(gadgets, namespaces, strict=True)
         ]
         ours, theirs = answers

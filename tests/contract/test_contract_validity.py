@@ -94,7 +94,7 @@ def sent(server, plural, spec, method="POST", name=""):
     path = f"{group}/namespaces/default/{plural}{name}?dryRun=All"
     body = {"metadata": {"name": "wrong"}, "spec": spec} if method == "POST" else {"spec": spec}
     kind = {} if method == "POST" else {"content_type": "application/merge-patch+json"}
-    code, found = server._caller.answer(method, path, body, **kind)
+    code, found = server.answer(method, path, body, **kind)
     return code, found.get("message", "")
 
 
@@ -120,9 +120,7 @@ def test_most_of_a_stateful_set_stays_as_it_is(server, change):
     namespace = server.new_namespace()
     path = f"/apis/apps/v1/namespaces/{namespace}/statefulsets"
     server.call("POST", path, {"metadata": {"name": "s"}, "spec": GOOD["statefulsets"][1]})
-    code, found = server._caller.answer(
-        "PATCH", f"{path}/s", {"spec": change}, content_type="application/merge-patch+json"
-    )
+    code, found = server.answer("PATCH", f"{path}/s", {"spec": change}, content_type="application/merge-patch+json")
     assert code == 422
     assert "spec: Forbidden: updates to statefulset spec for fields other than 'replicas'" in found["message"]
 
@@ -144,7 +142,7 @@ def test_a_pod_that_asks_for_more_than_a_range_gives_it_is_refused(server):
     pod = {"metadata": {"name": "p"}, "spec": {"containers": [CONTAINER | {"resources": {"requests": {"cpu": "2"}}}]}}
 
     def refused():
-        code, found = server._caller.answer("POST", f"/api/v1/namespaces/{namespace}/pods?dryRun=All", pod)
+        code, found = server.answer("POST", f"/api/v1/namespaces/{namespace}/pods?dryRun=All", pod)
         return code == 422 and found["message"]
 
     assert any(refused() for _ in range(500))  # a real server hears of a limit range a moment later

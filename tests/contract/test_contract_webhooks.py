@@ -81,7 +81,7 @@ def until_asked(server, namespace, webhook, path):
 
 
 def answer(server, method, path, body=None, content_type="application/json"):
-    authority = getattr(server, "ca_file", None) or server._access.certificates.authority
+    authority = server.ca_file
     return calling.Caller(server.port, server.token, authority).answer(method, path, body, content_type=content_type)
 
 

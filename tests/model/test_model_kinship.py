@@ -49,22 +49,22 @@ def recounted(cluster, thing):
 
 def check(cluster):
     kinship = cluster.kinship
-    for thing in [*kinship._counts.values(), *kinship.register._known.values()]:
+    for thing in [*kinship.counts.values(), *kinship.register.known.values()]:
         staying, going = recounted(cluster, thing)
         assert {r.name: amount for r, amount in thing.staying.items()} == staying
         assert {r.name: amount for r, amount in thing.going.items()} == going
         for division, kept in thing.by_division.items():
             if kept.state == (cluster.nodes.structure, cluster.nodes.static):
                 check_by_domains(cluster, division, kept, staying, going)
-    for kin in kinship._kins.values():
+    for kin in kinship.kins.values():
         assert kin.members
         assert {task.bond.kin for task in kin.members.values()} == {kin}
         for count in kin.counts:
             assert kin in count.kins
-        rules = [rule for rule in kinship.register._known.values() if kin.is_picked(rule.pickers)]
+        rules = [rule for rule in kinship.register.known.values() if kin.is_picked(rule.pickers)]
         assert [rule.serial for rule in kinship.register.meaning(kin)] == sorted(rule.serial for rule in rules)
-    assert sum(len(kin.members) for kin in kinship._kins.values()) == len(cluster.tasks)
-    assert kinship.counting == bool(kinship._counts or kinship.register._known)
+    assert sum(len(kin.members) for kin in kinship.kins.values()) == len(cluster.tasks)
+    assert kinship.counting == bool(kinship.counts or kinship.register.known)
 
 
 def check_by_domains(cluster, division, kept, staying, going):
@@ -180,9 +180,9 @@ class Story:
             wanted = self.dice.choice(
                 [(), (("app", "In", ("x",)),), (("tier", "Exists", ()),), (("track", "NotIn", ("x", "y")),)]
             )
-            live = all(key in kinship._looked_at for key, _, _ in wanted)
+            live = all(key in kinship.looked_at for key, _, _ in wanted)
             pickers.append(Picker(("a",), None, wanted if live else ()))
-        count = self.dice.choice([kinship.count(*pickers), *kinship.register._known.values()])
+        count = self.dice.choice([kinship.count(*pickers), *kinship.register.known.values()])
         topology = self.dice.choice([HOSTNAME, "zone", NODE])
         kinship.by_domains(count, Division(topology, self.dice.choice([(), ("zone",)])))
 
@@ -275,9 +275,9 @@ def test_labels_that_no_rule_names_any_more_are_forgotten_in_the_end(monkeypatch
         desk.cluster.kinship.count(Picker(("a",), None, ((key, "In", ("1",)),)))
         check(desk.cluster)
         desk.delete(shy).apply()
-    assert len(desk.cluster.kinship._kins) == 1
-    assert list(desk.cluster.kinship._looked_at) == ["track"]
-    assert [pickers[0].labels[0][0] for pickers in desk.cluster.kinship._counts] == ["track"]
+    assert len(desk.cluster.kinship.kins) == 1
+    assert list(desk.cluster.kinship.looked_at) == ["track"]
+    assert [pickers[0].labels[0][0] for pickers in desk.cluster.kinship.counts] == ["track"]
     check(desk.cluster)
 
 
@@ -285,10 +285,10 @@ def test_pods_are_told_apart_only_by_labels_that_a_live_rule_names():
     desk = builders.Desk()
     desk.feed(*(labelled(f"p{i}", app="x", index=str(i)) for i in range(3)))
     desk.apply()
-    assert len(desk.cluster.kinship._kins) == 1
+    assert len(desk.cluster.kinship.kins) == 1
     shy = builders.pod("shy", **anti(index="1"))
     desk.feed(shy).apply()
-    assert len(desk.cluster.kinship._kins) == 4
+    assert len(desk.cluster.kinship.kins) == 4
 
 
 def test_equal_pods_with_different_irrelevant_labels_are_alike():
@@ -324,7 +324,7 @@ def test_counts_that_nobody_asks_for_any_more_are_dropped():
     kinship._swept = 64
     kinship.count(asked)
     kinship.prepare()
-    assert list(kinship._counts) == [(asked,)]
+    assert list(kinship.counts) == [(asked,)]
 
 
 def test_only_so_many_tallies_are_kept_and_those_asked_for_last():

@@ -37,7 +37,7 @@ def desk(*manifests, cpu="12", memory="12Gi", pods="10000"):
 def opened(made):
     session = made.session()
     plugin = next(p for tier in made.scheduler.engine.plugins for p in tier if isinstance(p, Drf))
-    return session, plugin._tree
+    return session, plugin.tree
 
 
 def order(made, *names):
@@ -238,7 +238,7 @@ def test_reclaim_leaves_the_tree_as_it_was():
 
 def dump(tree):
     tree.settle()
-    return {path: (b.share, b.saturated, b.entry) for path, b in tree._branches.items()}
+    return {path: (b.share, b.saturated, b.entry) for path, b in tree.branches.items()}
 
 
 def fresh(made, plugin_tree):
@@ -246,7 +246,7 @@ def fresh(made, plugin_tree):
     members = {}
     for each in made.cluster.jobs.values():
         members.setdefault(each.queue, []).append(each)
-    return weight_tree.WeightTree(members, made.cluster.queues.values(), made.cluster.job_sums, plugin_tree._total)
+    return weight_tree.WeightTree(members, made.cluster.queues.values(), made.cluster.job_sums, plugin_tree.total)
 
 
 PATHS = ["root/a", "root/a/x", "root/a/y", "root/b/x", "root/b/y/z", ""]
@@ -363,8 +363,8 @@ class Reference:
 def test_the_tree_agrees_with_the_rule_written_out(seed):
     made, _ = random_world(seed)
     session, tree = opened(made)
-    reference = Reference(made.cluster, [int(units) for units in tree._total])
-    for path, found in tree._branches.items():
+    reference = Reference(made.cluster, [int(units) for units in tree.total])
+    for path, found in tree.branches.items():
         _, share, saturated = reference.node(path)
         assert found.share == pytest.approx(float(share), rel=1e-9)
         assert found.saturated == saturated

@@ -60,7 +60,7 @@ def test_a_label_that_no_selector_names_changes_nobodys_verdict(seed):
         subject = pods_world.subject(desk, looking)
         judged = pods_world.verdicts(desk, session, subject, TEXTS, released=False)
         points = pods_world.points(desk, session, subject, [node["metadata"]["name"] for node in nodes])
-        answers.append((judged, points, len(desk.cluster.kinship._kins)))
+        answers.append((judged, points, len(desk.cluster.kinship.kins)))
         for pod in [looking, *(pod for pod, _, _ in others)]:
             more = {key: draw.choose("xy") for key in ("app.kubernetes.io/name", "uid", "index") if draw.odds(2)}
             pod["metadata"]["labels"] = {**reference.labels_of(pod), **more}

@@ -153,11 +153,11 @@ def test_what_is_taken_back_leaves_nothing_behind():
         *(pod(f"w{i}", "g", cpu="1") for i in range(9)),
     )
     session, plugin = plugin_of(desk)
-    before = plugin._shadows.expected.copy()
+    before = plugin.shadows.expected.copy()
     tasks = [t for t in session.cluster.tasks.values() if t.name.startswith("w")]
     statement = session.statement()
     for index, task in enumerate(tasks):
         statement.allocate([task], [session.cluster.nodes.records[index % 3]])
-    assert plugin._shadows.expected.sum() > before.sum()
+    assert plugin.shadows.expected.sum() > before.sum()
     statement.discard()
-    assert np.array_equal(plugin._shadows.expected, before)
+    assert np.array_equal(plugin.shadows.expected, before)

@@ -113,7 +113,7 @@ def test_every_node_gets_the_verdict_and_the_volumes_of_the_plain_rule(data):
     desk.feed(group("g"), pod("g-0", "g", cpu="1", volumes=uses(*names)))
     desk.session()
     subject = Subject(desk.task("g-0"))
-    binding = rules(desk)._binding
+    binding = rules(desk).binding
     verdicts = words(desk, binding.unbound(subject, desk.cluster.nodes.view()))
     for host in hosts:
         name = host["metadata"]["name"]
@@ -379,7 +379,7 @@ def test_pods_without_volumes_share_shapes_and_are_asked_nothing():
     assert desk.task("g-0").shape is desk.task("g-1").shape
     found, subject, view = rules(desk), Subject(desk.task("g-0")), desk.cluster.nodes.view()
     assert found.problem(subject) is None
-    for answer in (found._limits.fits, found._zone.fits, found._binding.bound, found._binding.unbound):
+    for answer in (found.limits.fits, found.zone.fits, found.binding.bound, found.binding.unbound):
         assert answer(subject, view) is None
     assert not session.handlers.may_refuse
 

@@ -16,7 +16,7 @@ TOO_MANY = "node(s) exceed max volume count"
 
 def verdict(desk, name="g-0", *, released=False):
     desk.session()
-    return words(desk, rules(desk)._limits.fits(Subject(desk.task(name)), desk.cluster.nodes.view(released=released)))
+    return words(desk, rules(desk).limits.fits(Subject(desk.task(name)), desk.cluster.nodes.view(released=released)))
 
 
 def bound(*names, driver="d"):

@@ -29,7 +29,7 @@ def test_every_node_gets_the_verdict_of_the_plain_rule(nodes, pvs):
     desk.feed(*made, *(claim(f"c{i}", volume=f"v{i}") for i in range(len(pvs))))
     desk.feed(group("g"), pod("g-0", "g", cpu="1", volumes=uses(*(f"c{i}" for i in range(len(pvs))))))
     desk.session()
-    found = words(desk, rules(desk)._zone.fits(Subject(desk.task("g-0")), desk.cluster.nodes.view()))
+    found = words(desk, rules(desk).zone.fits(Subject(desk.task("g-0")), desk.cluster.nodes.view()))
     assert found == {f"n{i}": "" if world.in_zone(labels, made) else NO_ZONE for i, labels in enumerate(nodes)}
 
 
@@ -40,7 +40,7 @@ def test_a_claim_that_waits_for_its_pod_and_one_made_for_it_have_no_zone():
     own = {"name": "tmp", "ephemeral": {"volumeClaimTemplate": {"spec": {}}}}
     desk.feed(pod("g-0", "g", cpu="1", volumes=[*uses("c0"), own]))
     desk.session()
-    assert rules(desk)._zone.fits(Subject(desk.task("g-0")), desk.cluster.nodes.view()) is None
+    assert rules(desk).zone.fits(Subject(desk.task("g-0")), desk.cluster.nodes.view()) is None
 
 
 # ---- which nodes a selector reaches

@@ -129,7 +129,7 @@ def uses(*names):
 def rules(desk: Desk):
     """The volume rules of the desk's predicates plugin."""
     plugins = [plugin for tier in desk.scheduler.engine.plugins for plugin in tier]
-    return next(plugin for plugin in plugins if plugin.name == "predicates")._volume_rules
+    return next(plugin for plugin in plugins if plugin.name == "predicates").volumes
 
 
 def words(desk: Desk, answer):

@@ -57,7 +57,7 @@ class RecordedStage(Stage):
         found = super().decide()
         recorder = self.recorders[-1]
         if self._every and self.scheduler.cycles % self._every == 0:
-            recorder._rotate()
+            recorder.rotate()
         return found
 
     def end(self):

@@ -207,7 +207,7 @@ def test_what_cannot_be_written_down_ends_the_recording_and_nothing_else(tmp_pat
     stage = rig.stage(CONFIG, [_node()], tmp_path, tell=lambda *words: told.append(words))
     stage.decide()
     stage.cache.cluster.strange = lambda: None  # no data
-    stage.recorders[0]._rotate()
+    stage.recorders[0].rotate()
     stage.apply([_pod()])
     for _ in range(5):
         stage.decide()

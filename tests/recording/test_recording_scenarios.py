@@ -37,7 +37,7 @@ class RecordedScenario(stage.SimulatedStage):
     def cycle(self, period):
         super().cycle(period)
         if self.scheduler.cycles % 2 == 0:
-            self.recorder._rotate()
+            self.recorder.rotate()
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)

@@ -280,14 +280,14 @@ def test_a_breakdown_names_the_plugin_and_the_action_until_a_cycle_without_one(m
     assert set(bench.notes.broken) == {(action, "quiet")}
     monkeypatch.setattr(Quiet, "at", "")
     for _ in range(70):  # as long as it may be at rest, at the most
-        bench.decider._cycle()
+        bench.decider.cycle()
     assert bench.decider.trouble == ""
     assert bench.desk.world.binds == {"p": "n1"}
 
 
 def test_an_error_is_one_line_of_a_length_that_can_be_read(monkeypatch):
     bench = with_quiet(monkeypatch, "score", "first\n" + "x" * 5000)
-    bench.decider._cycle()
+    bench.decider.cycle()
     assert "ZeroDivisionError: first\\nxxx" in bench.decider.trouble
     assert len(bench.decider.trouble) < 500
 

@@ -77,7 +77,7 @@ class Bench:
         return self
 
     def cycle(self):
-        self.decider._cycle()
+        self.decider.cycle()
         self.now += builders.SECOND
         return self
 

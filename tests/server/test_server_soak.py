@@ -40,7 +40,7 @@ BOUNDED = (
     "._lines",
     "._latest",
     "._free",
-    "._looked_at",
+    ".looked_at",
     ".register._log",
     "._known_patterns",
     ".nodes._attributes",
@@ -63,7 +63,7 @@ SPARE = {
     "Cache.cluster.nodes.by_name": 2,  # of nodes that only pods named, until nodes are put in order again
     "Cache.cluster.nodes.records": 2,
     "Cache.cluster.nodes._restated": 2,  # until somebody asks about attributes again
-    "Cache.cluster.kinship._counts": 2 * kinship.FEW_COUNTS,  # so many are kept before anybody sweeps
+    "Cache.cluster.kinship.counts": 2 * kinship.FEW_COUNTS,  # so many are kept before anybody sweeps
     "Cache.cluster.kinship._counts_by_hook": 2 * kinship.FEW_COUNTS,
     "Cache.cluster.kinship._counts_by_hook[]": 2 * kinship.FEW_COUNTS,
 }
@@ -142,7 +142,7 @@ class Soak:
         self.cache.feed(builders.kind_of(manifest), "DELETED", manifest)
 
     def cycle(self):
-        self.decider._cycle()
+        self.decider.cycle()
         self.now += builders.SECOND
         for effect in self.world.of(Bind, Evict, Patch, Read):
             self.answer(effect)

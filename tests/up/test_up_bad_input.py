@@ -37,11 +37,11 @@ def memory(server):
 
 def connection(server, timeout=waiting.PATIENCE):
     caller = server.caller
-    return http.client.HTTPSConnection("127.0.0.1", caller._port, timeout=timeout, context=caller._context)
+    return http.client.HTTPSConnection("127.0.0.1", caller.port, timeout=timeout, context=caller.context)
 
 
 def headers(server, **more):
-    return {"Authorization": f"Bearer {server.caller._token}", "Content-Type": "application/json", **more}
+    return {"Authorization": f"Bearer {server.caller.token}", "Content-Type": "application/json", **more}
 
 
 def raw(server, method, path, body, **more):
@@ -284,7 +284,7 @@ def test_a_thousand_idle_connections_keep_nobody_waiting(server):
     sockets = []
     try:
         for _ in range(1000):
-            made = socket.create_connection(("127.0.0.1", caller._port), timeout=waiting.PATIENCE)
+            made = socket.create_connection(("127.0.0.1", caller.port), timeout=waiting.PATIENCE)
             sockets.append(made)
         assert caller.answer("GET", PODS, timeout=waiting.PATIENCE).status == 200
     finally:

@@ -71,7 +71,7 @@ def test_idle_connections_beyond_the_usual_number_of_files_keep_nobody_waiting(t
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     try:
-        address = ("127.0.0.1", running.caller._port)
+        address = ("127.0.0.1", running.caller.port)
         sockets += [socket.create_connection(address, timeout=waiting.PATIENCE) for _ in range(600)]
         assert running.caller.answer("GET", "/api/v1/nodes", timeout=waiting.PATIENCE).status == 200
     finally:

@@ -187,7 +187,7 @@ def test_a_configuration_gets_the_authorities_and_keeps_the_rest():
     assert not found.settled
     found.trust(BUNDLE)
 
-    assert asyncio.run(found._mend())
+    assert asyncio.run(found.mend())
     assert api.patches == [
         (
             NAME,
@@ -198,7 +198,7 @@ def test_a_configuration_gets_the_authorities_and_keeps_the_rest():
         )
     ]
     assert found.settled
-    asyncio.run(found._mend())
+    asyncio.run(found.mend())
     assert len(api.patches) == 1
 
 
@@ -213,7 +213,7 @@ def test_a_replica_that_is_behind_takes_no_authority_away():
         found = injector(api)
         found.trust(bundle)
         seen(found, NAME, {**SERVICE, "caBundle": base64.b64encode(present.authorities).decode()})
-        assert asyncio.run(found._mend())
+        assert asyncio.run(found.mend())
         assert found.settled
 
     assert behind.patches == []
@@ -225,7 +225,7 @@ def test_a_process_with_an_address_of_its_own_is_asked_there():
     found = injector(api, "--webhook-url=https://10.0.0.7:8443/")
     found.trust(BUNDLE)
     seen(found, NAME, SERVICE)
-    asyncio.run(found._mend())
+    asyncio.run(found.mend())
 
     assert api.patches[0][1][1]["value"] == {"url": "https://10.0.0.7:8443/jobs/validate", "caBundle": TRUSTED}
 
@@ -236,8 +236,8 @@ def test_a_write_that_fails_is_tried_again():
     found.trust(BUNDLE)
     seen(found, NAME, SERVICE)
 
-    assert not asyncio.run(found._mend())
-    assert asyncio.run(found._mend())
+    assert not asyncio.run(found.mend())
+    assert asyncio.run(found.mend())
     assert found.settled
 
 

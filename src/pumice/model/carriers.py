@@ -59,7 +59,7 @@ class Register:
     """All live rules."""
 
     def __init__(self) -> None:
-        self._known: dict[tuple[Picker, str, bool], Carriers] = {}
+        self.known: dict[tuple[Picker, str, bool], Carriers] = {}
         self._by_hook: pickers.Index[Carriers] = pickers.Index()
         self._serial = 0
         # The newest rules, oldest first.
@@ -67,16 +67,16 @@ class Register:
         self.version = 0
 
     def __len__(self) -> int:
-        return len(self._known)
+        return len(self.known)
 
     def take(self, term: Term, *, required: bool) -> Carriers:
         """Return the carriers of a rule, with one user more."""
         key = (term.picker, term.topology, required)
-        carriers = self._known.get(key)
+        carriers = self.known.get(key)
         if carriers is None:
             self._serial += 1
             self.version += 1
-            carriers = self._known[key] = Carriers(term, self._serial, required=required)
+            carriers = self.known[key] = Carriers(term, self._serial, required=required)
             self._by_hook.put(term.picker.hook, carriers)
             self._log.append(carriers)
             if len(self._log) > 2 * LOG_LIMIT:
@@ -90,7 +90,7 @@ class Register:
         if carriers.users:
             return False
         picker = carriers.pickers[0]
-        del self._known[picker, carriers.topology, carriers.required]
+        del self.known[picker, carriers.topology, carriers.required]
         self._by_hook.drop(picker.hook, carriers)
         self.version += 1
         return True

@@ -136,11 +136,11 @@ class Kinship:
         self._domain_counts = DomainCounts()
         # Labels that rules name, with the number of classes that do, and labels that pods are told apart by: these and some that were named before.
         self._keys: dict[str, int] = {}
-        self._looked_at: dict[str, None] = {}
+        self.looked_at: dict[str, None] = {}
         self._classes: dict[ConstraintClass, int] = {}
-        self._kins: dict[Hashable, Kin] = {}
+        self.kins: dict[Hashable, Kin] = {}
         self._kins_by_hook: pickers.Index[Kin] = pickers.Index()
-        self._counts: dict[tuple[Picker, ...], Count] = {}
+        self.counts: dict[tuple[Picker, ...], Count] = {}
         self._counts_by_hook: pickers.Index[Count] = pickers.Index()
         self._swept = FEW_COUNTS
         self._stale = False
@@ -221,14 +221,14 @@ class Kinship:
         namespace = metadata.namespace
         local = self.workloads.keys(namespace)
         labels: dict[str, str] = {}
-        if self._looked_at or local:
+        if self.looked_at or local:
             every = sorted(metadata.labels.items())
-            labels = {key: value for key, value in every if key in self._looked_at or key in local}
+            labels = {key: value for key, value in every if key in self.looked_at or key in local}
         owner = owner_of(metadata)
         key = (namespace, tuple(labels.items()), owner)
-        kin = self._kins.get(key)
+        kin = self.kins.get(key)
         if kin is None:
-            kin = self._kins[key] = Kin(namespace, labels, owner, self.surroundings(namespace))
+            kin = self.kins[key] = Kin(namespace, labels, owner, self.surroundings(namespace))
             for hook in kin.hooks:
                 self._kins_by_hook.put(hook, kin)
                 for count in self._counts_by_hook.get(hook, ()):
@@ -260,9 +260,9 @@ class Kinship:
         for carriers, _ in bond.carried:
             if self.register.give_back(carriers):
                 self._domain_counts.forget(carriers)
-        self.counting = bool(self._counts or len(self.register))
+        self.counting = bool(self.counts or len(self.register))
         if not kin.bonds:
-            del self._kins[kin.key]
+            del self.kins[kin.key]
             for hook in kin.hooks:
                 self._kins_by_hook.drop(hook, kin)
             for count in kin.counts:
@@ -272,9 +272,9 @@ class Kinship:
 
     def count(self, *picked_by: Picker) -> Count:
         """Return the count of the pods that every picker picks."""
-        count = self._counts.get(picked_by)
+        count = self.counts.get(picked_by)
         if count is None:
-            count = self._counts[picked_by] = Count(picked_by)
+            count = self.counts[picked_by] = Count(picked_by)
             self.counting = True
             hook = _hook(picked_by)
             self._counts_by_hook.put(hook, count)
@@ -300,7 +300,7 @@ class Kinship:
         for key in keys:
             users = self._keys.get(key, 0)
             self._keys[key] = users + 1
-            self._stale = self._stale or key not in self._looked_at
+            self._stale = self._stale or key not in self.looked_at
 
     def _unname(self, keys: Iterable[str]) -> None:
         """Note that a rule no longer names keys; they stay looked at until pods are looked at again for another reason."""
@@ -312,7 +312,7 @@ class Kinship:
     def looks_at(self, namespace: str, keys: Iterable[str]) -> bool:
         """Tell whether pods of a namespace are told apart by some of these labels."""
         local = self.workloads.keys(namespace)
-        return any(key in self._looked_at or key in self._keys or key in local for key in keys)
+        return any(key in self.looked_at or key in self._keys or key in local for key in keys)
 
     def surroundings(self, namespace: str) -> Mapping[str, str]:
         """Return the labels of a namespace; every namespace has its name as a label."""
@@ -337,53 +337,53 @@ class Kinship:
 
     def prepare(self) -> None:
         """Look at pods again whose kin may have changed, and drop counts that nobody has asked for in a while."""
-        if len(self._looked_at) > 2 * len(self._keys) + SPARE_KEYS:
+        if len(self.looked_at) > 2 * len(self._keys) + SPARE_KEYS:
             self._forget_keys()
         if self._stale or self._stale_namespaces:
             self._look_again()
-        if len(self._counts) > 2 * self._swept:
+        if len(self.counts) > 2 * self._swept:
             self._drop_counts(lambda count: not count.asked)
-            for count in self._counts.values():
+            for count in self.counts.values():
                 count.asked = False
-            self._swept = max(FEW_COUNTS, len(self._counts))
+            self._swept = max(FEW_COUNTS, len(self.counts))
 
     def _look_again(self) -> None:
         """Find the kin anew of pods that have a label which is looked at only now, or whose namespace changed."""
         some = self._stale_namespaces
-        fresh = {key: None for key in self._keys if key not in self._looked_at}
+        fresh = {key: None for key in self._keys if key not in self.looked_at}
         self._stale, self._stale_namespaces = False, {}
         tasks = [
             task
-            for kin in self._kins.values()
+            for kin in self.kins.values()
             for task in kin.members.values()
             if kin.namespace in some or not fresh.keys().isdisjoint(task.pod.metadata.labels)
         ]
         for task in tasks:
             self._detach(task)
-        self._looked_at |= fresh
+        self.looked_at |= fresh
         for task in tasks:
             self._attach(task)
 
     def _forget_keys(self) -> None:
         """Stop looking at labels that no rule names any more, and find the kin of all pods anew."""
-        tasks = [task for kin in self._kins.values() for task in kin.members.values()]
+        tasks = [task for kin in self.kins.values() for task in kin.members.values()]
         for task in tasks:
             self._detach(task)
-        forgotten = {key: None for key in self._looked_at if key not in self._keys}
-        self._looked_at = {key: None for key in self._looked_at if key in self._keys}
+        forgotten = {key: None for key in self.looked_at if key not in self._keys}
+        self.looked_at = {key: None for key in self.looked_at if key in self._keys}
         self._drop_counts(lambda count: any(key in forgotten for picker in count.pickers for key in picker.keys))
         for task in tasks:
             self._attach(task)
 
     def _drop_counts(self, is_idle: Callable[[Count], bool]) -> None:
-        for key, count in list(self._counts.items()):
+        for key, count in list(self.counts.items()):
             if is_idle(count):
-                del self._counts[key]
+                del self.counts[key]
                 self._counts_by_hook.drop(_hook(count.pickers), count)
                 self._domain_counts.forget(count)
                 for kin in count.kins:
                     kin.counts.pop(count, None)
-        self.counting = bool(self._counts or len(self.register))
+        self.counting = bool(self.counts or len(self.register))
 
 
 def _hook(picked_by: Iterable[Picker]) -> Hook:

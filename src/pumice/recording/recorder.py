@@ -138,7 +138,7 @@ class Recorder(InputListener):
         writer = self.writer
         is_time = self._name in ((writer.full, writer.overdue) if skipped else (writer.overdue,))
         if (self._gap and writer.may_begin) or (is_time and writer.accepts):
-            self._rotate()
+            self.rotate()
 
     def _hand_over(self, taken: writing.Taken) -> None:
         taken.effects, self._effects = self._effects, []
@@ -153,7 +153,8 @@ class Recorder(InputListener):
 
     # -- segments ----------------------------------------------------------------------------------------------
 
-    def _rotate(self) -> None:
+    def rotate(self) -> None:
+        """Begin another segment, with the state as it is now."""
         scheduler = self._scheduler
         if scheduler is None:
             return

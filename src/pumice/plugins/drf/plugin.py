@@ -89,13 +89,13 @@ class Drf(Plugin):
         # Whose share is not known and may be asked for: worked out together when the first is.
         self._unknown = dict(cluster.pending_jobs)
         self._unknown.update((job.key, job) for job in cluster.phases.jobs(names.PHASE_PENDING))
-        self._tree: weight_tree.WeightTree | None = None
+        self.tree: weight_tree.WeightTree | None = None
         session.job_order.add(self.share)
         session.preemptable.add(self.preemptable, reads=Reads.COLUMNS | Reads.OTHER_NODES, basis=total.tobytes)
         self._left: weight_tree.WeightTree | None = None
         self._total = total
         if self.switches["enableHierarchy"]:
-            self._tree = self._grow(session, total)
+            self.tree = self._grow(session, total)
             session.queue_order.add_tree(self._path)
             session.reclaimable.add(self.reclaimable)
         # What a job waits for decides whether it is saturated.
@@ -129,9 +129,9 @@ class Drf(Plugin):
                 continue
             if self._known.pop(job.key, None) is not None:
                 self._unknown[job.key] = job
-            if self._tree is not None:
-                self._tree.follow(job)
-            if self._left is not None and self._left is not self._tree:
+            if self.tree is not None:
+                self.tree.follow(job)
+            if self._left is not None and self._left is not self.tree:
                 self._left.follow(job)
 
     def preemptable(self, claimant: Task, candidates: Sequence[Task]) -> list[Task]:
@@ -169,9 +169,9 @@ class Drf(Plugin):
         return tree.path(queue) if tree is not None else ()
 
     def _settled(self) -> weight_tree.WeightTree | None:
-        if self._tree is not None and self._tree.settle():
+        if self.tree is not None and self.tree.settle():
             self._session.queue_order.touch_all()
-        return self._tree
+        return self.tree
 
     def _of_what_is_left(self) -> weight_tree.WeightTree | None:
         """Return the tree by which dues are judged: shares of what foreign pods leave, since nobody is above a due that the cluster cannot give."""

@@ -81,15 +81,15 @@ class WeightTree:
         self, members: Mapping[str, Sequence[Job]], queues: Iterable[Queue], sums: Sums, total: Vector
     ) -> None:
         self._sums = sums
-        self._total = total
+        self.total = total
         self._offered = np.flatnonzero(total > 0)
-        self._branches: dict[Path, Branch] = {}
+        self.branches: dict[Path, Branch] = {}
         self._paths: dict[str, tuple[Branch, ...]] = {}
         self._slots: dict[str, int] = {}
         self._homes: dict[str, Branch] = {}
         self._dirty: dict[str, Job] = {}
         jobs = self._lay_out(members, queues)
-        size = len(self._slots) + len(self._branches)
+        size = len(self._slots) + len(self.branches)
         self._held: Matrix = np.zeros((size, len(total)), dtype=np.int64)
         self._requested: Matrix = np.zeros((size, len(total)), dtype=np.int64)
         self._parts: Floats = np.zeros((size, len(self._offered)), dtype=np.float64)
@@ -109,16 +109,16 @@ class WeightTree:
             if jobs:
                 path, weights = place(queue)
                 for depth in range(1, len(path) + 1):
-                    if path[:depth] not in self._branches:
-                        above = self._branches.get(path[: depth - 1])
-                        self._branches[path[:depth]] = Branch(above, weights[depth - 1])
+                    if path[:depth] not in self.branches:
+                        above = self.branches.get(path[: depth - 1])
+                        self.branches[path[:depth]] = Branch(above, weights[depth - 1])
                 homes.setdefault(path, []).extend(jobs)
         below: dict[Path, list[Branch]] = {}
-        for path in sorted(self._branches):
-            below.setdefault(path[:-1], []).append(self._branches[path])
+        for path in sorted(self.branches):
+            below.setdefault(path[:-1], []).append(self.branches[path])
         laid: list[Job] = []
         position = 0
-        for path in [(), *sorted(self._branches)]:
+        for path in [(), *sorted(self.branches)]:
             start = position
             for branch in below.get(path, ()):
                 branch.slot = position
@@ -126,11 +126,11 @@ class WeightTree:
             here = sorted(homes.get(path, ()), key=_key)
             for job in here:
                 self._slots[job.key] = position
-                self._homes[job.key] = self._branches[path]
+                self._homes[job.key] = self.branches[path]
                 position += 1
             laid += here
             if path:
-                self._branches[path].start, self._branches[path].end = start, position
+                self.branches[path].start, self.branches[path].end = start, position
         return laid
 
     def _fill(self, jobs: Sequence[Job]) -> None:
@@ -141,18 +141,18 @@ class WeightTree:
         self._held[slots] = sums.allocated[rows] + sums.pipelined[rows]
         self._requested[slots] = self._held[slots] + sums.pending[rows]
         self._is_job[slots] = True
-        self._parts[slots] = self._held[slots][:, self._offered] / self._total[self._offered]
+        self._parts[slots] = self._held[slots][:, self._offered] / self.total[self._offered]
         self._shares[slots] = self._parts[slots].max(axis=1, initial=0.0)
         self._allocated: Vector = self._held.sum(axis=0)
-        self._demanding = self._allocated < self._total
+        self._demanding = self._allocated < self.total
         self._settle_all()
 
     def _settle_all(self) -> None:
         """Compute the saturation of all jobs, and all branches from the bottom up."""
         jobs = self._is_job
         self._saturated[jobs] = self._is_saturated(self._held[jobs], self._requested[jobs])
-        for path in sorted(self._branches, key=len, reverse=True):
-            self._settle(self._branches[path])
+        for path in sorted(self.branches, key=len, reverse=True):
+            self._settle(self.branches[path])
 
     def _is_saturated(self, held: Matrix, requested: Matrix) -> npt.NDArray[np.bool_]:
         """Tell which jobs have all they asked for of something they hold, or hold something of which nothing is left."""
@@ -180,7 +180,7 @@ class WeightTree:
 
     def _follow_demand(self) -> bool:
         """Judge everybody again if something ran out, or is to be had again."""
-        demanding = self._allocated < self._total
+        demanding = self._allocated < self.total
         if np.array_equal(demanding, self._demanding):
             return False
         self._demanding = demanding
@@ -192,7 +192,7 @@ class WeightTree:
         slot = self._slots[job.key]
         self._allocated = self._allocated + held - self._held[slot]
         self._held[slot] = held
-        self._parts[slot] = held[self._offered] / self._total[self._offered]
+        self._parts[slot] = held[self._offered] / self.total[self._offered]
         self._shares[slot] = self._parts[slot].max(initial=0.0)
         self._saturated[slot] = self._is_saturated(held, self._requested[slot])
         branch: Branch | None = self._homes[job.key]
@@ -224,7 +224,7 @@ class WeightTree:
             above: Branch | None = None
             branches: list[Branch] = []
             for depth in range(1, len(path) + 1):
-                found = self._branches.get(path[:depth])
+                found = self.branches.get(path[:depth])
                 above = Branch(above, weights[depth - 1]) if found is None else found
                 branches.append(above)
             known = self._paths[queue.name] = tuple(branches)

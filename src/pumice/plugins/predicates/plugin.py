@@ -80,7 +80,7 @@ class Predicates(Plugin):
     name = "predicates"
     points = frozenset({"PrePredicate", "Predicate"})
     settings = Configured(PredicatesSettings)
-    _volume_rules: volume_rules.VolumeRules | None = None
+    volumes: volume_rules.VolumeRules | None = None
     _device_rules: device_rules.DeviceRules | None = None
 
     def open(self, session: Session) -> None:
@@ -114,8 +114,8 @@ class Predicates(Plugin):
             judge = spread.judge(spread.reasons(session, self.name))
             session.predicate.add(judge, reads=OTHER_PODS, steady=spread.steady, follow=spread.Follower)
         if self.switches["enablePredicate"]:
-            self._volume_rules = self._volume_rules or volume_rules.VolumeRules(session, self.name, self.settings)
-            self._volume_rules.register(session)
+            self.volumes = self.volumes or volume_rules.VolumeRules(session, self.name, self.settings)
+            self.volumes.register(session)
             self._device_rules = self._device_rules or device_rules.DeviceRules(session, self.name, self.settings)
             self._device_rules.register(session)
 

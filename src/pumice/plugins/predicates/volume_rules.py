@@ -60,21 +60,21 @@ class VolumeRules:
         self._objects = claims.StorageObjects(cluster)
         reason = functools.partial(session.reason, plugin)
         patience = told.bind_timeout * duration.SECOND
-        self._limits = VolumeLimits(cluster, self._objects, reason) if told.volume_limits else None
-        self._zone = VolumeZone(self._objects, reason) if told.volume_zone else None
-        self._binding = VolumeBinding(cluster, self._objects, reason, patience) if told.volume_binding else None
+        self.limits = VolumeLimits(cluster, self._objects, reason) if told.volume_limits else None
+        self.zone = VolumeZone(self._objects, reason) if told.volume_zone else None
+        self.binding = VolumeBinding(cluster, self._objects, reason, patience) if told.volume_binding else None
 
     def register(self, session: Session) -> None:
         """Register what is switched on; every function answers at once for pods without volumes."""
         session.pre_predicate.add(self.problem, reads=Reads(0))  # whether there is one: claims are a part of the shape
-        if self._limits is not None:
-            session.predicate.add(self._limits.fits, reads=NODE_LOCAL)
-        if self._zone is not None:
-            session.predicate.add(self._zone.fits, reads=Reads.NODE)
-        if self._binding is not None:
-            session.predicate.add(self._binding.bound, reads=Reads.NODE)
-            session.predicate.add(self._binding.unbound, reads=Reads.OTHER_NODES)
-            session.follow(self._binding.follow, one_job=True)
+        if self.limits is not None:
+            session.predicate.add(self.limits.fits, reads=NODE_LOCAL)
+        if self.zone is not None:
+            session.predicate.add(self.zone.fits, reads=Reads.NODE)
+        if self.binding is not None:
+            session.predicate.add(self.binding.bound, reads=Reads.NODE)
+            session.predicate.add(self.binding.unbound, reads=Reads.OTHER_NODES)
+            session.follow(self.binding.follow, one_job=True)
             session.pod_causes.append(self.cause)
 
     # -- before nodes are looked at ----------------------------------------------------------------------------
@@ -100,9 +100,9 @@ class VolumeRules:
             )
         if use.owner and not any(o.controller and o.uid == use.owner for o in claim.metadata.owner_references):
             return f"{named} was not created for pod {subject.task.key}: the pod is not its owner"
-        if self._binding is not None:
+        if self.binding is not None:
             return _unusable(claim, named) or self._unbound(claim, named, IMMEDIATE)
-        return self._unbound(claim, named, "") if self._zone is not None and not use.owner else None
+        return self._unbound(claim, named, "") if self.zone is not None and not use.owner else None
 
     def _unbound(self, claim: volumes.PersistentVolumeClaim, named: str, prefix: str) -> str | None:
         """Refuse a claim that has no volume and is not waiting for a pod either; the zone rule alone believes a name."""

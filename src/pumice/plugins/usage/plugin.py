@@ -77,9 +77,9 @@ class Usage(Plugin):
         measured = self._recent.update(session.cluster.nodes, session.started, found.interval)
         if measured is not None:
             session.wake_at(measured)
-        self._shadows = Shadows(session, found, self._recent, self._estimator, (told.cpu, told.memory))
+        self.shadows = Shadows(session, found, self._recent, self._estimator, (told.cpu, told.memory))
         session.score.add(self.score, reads=Reads.NODE | Reads.TASKS | Reads.TIME)
-        session.add_handler(self._shadows.follow)
+        session.add_handler(self.shadows.follow)
 
     def _refusal(self, what: str) -> str:
         limit = self.settings.thresholds.cpu if what == "cpu" else self.settings.thresholds.memory
@@ -101,5 +101,5 @@ class Usage(Plugin):
 
     def score(self, _subject: Subject, nodes: Nodes) -> Floats:
         """Give each node what is left of it."""
-        left = 1.0 - self._shadows.weighted(nodes.index)
+        left = 1.0 - self.shadows.weighted(nodes.index)
         return np.where(self._fresh[nodes.index], left * (MAX_SCORE * self.settings.weight), 0.0)

@@ -115,11 +115,12 @@ class Injector:
         while True:
             await self._stirred.wait()
             self._stirred.clear()
-            if self._authorities and not await self._mend():
+            if self._authorities and not await self.mend():
                 await asyncio.sleep(AGAIN)
                 self._stirred.set()
 
-    async def _mend(self) -> bool:
+    async def mend(self) -> bool:
+        """Write the authorities wherever they are missing; tells whether everything was written."""
         good = True
         for key in list(self._present):
             body = self._patch(key)

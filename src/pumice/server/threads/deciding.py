@@ -166,7 +166,7 @@ class Decider:
 
     def _work(self) -> None:
         if self._deciding:
-            broken = self._guarded("cycle", self._cycle)
+            broken = self._guarded("cycle", self.cycle)
             if broken is not None:
                 self.trouble = f"the last cycle broke down: {_said(broken)}"
                 self._reporter.broke("", "")
@@ -178,7 +178,8 @@ class Decider:
         if 0 < record.binds <= FEW:
             self._around.sleep(HEAD_START)
 
-    def _cycle(self) -> None:
+    def cycle(self) -> None:
+        """Let the scheduler decide once, and report it."""
         started = perf_counter_ns()
         record = self._scheduler.cycle()
         spent = (perf_counter_ns() - started) // 1000
