@@ -138,6 +138,13 @@ def options(function: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
+cycles = click.option(
+    "--cycles",
+    type=click.IntRange(1, 100_000),
+    metavar="N",
+    help="Cycles to run at most; else until nothing more happens, at most 1000.",
+)
+
 output = click.option(
     "-o",
     "--output",

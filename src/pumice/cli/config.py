@@ -82,12 +82,7 @@ def show(context: click.Context, file: str | None, folder: str) -> None:
 @click.option(
     "--on", "dumps", metavar="DUMP...", multiple=True, shell_complete=completing.files, help="Dumps to try on."
 )
-@click.option(
-    "--cycles",
-    type=click.IntRange(1, 100_000),
-    metavar="N",
-    help="Cycles to run at most; else until nothing more happens, at most 1000.",
-)
+@cluster_options.cycles
 @cluster_options.output
 @plugins_dir.option
 @click.pass_context

@@ -37,12 +37,7 @@ for want of rights: the answer could be wrong without what you may not read.
     shell_complete=completing.files,
     help="Run the changed cluster with another configuration.",
 )
-@click.option(
-    "--cycles",
-    type=click.IntRange(1, 100_000),
-    metavar="N",
-    help="Cycles to run at most; else until nothing more happens, at most 1000.",
-)
+@cluster_options.cycles
 @cluster_options.output
 @cluster_options.options
 def command(files: tuple[str, ...], **given: Any) -> None:
