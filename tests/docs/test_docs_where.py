@@ -9,7 +9,7 @@ import pytest
 
 import pumice
 from builders import Desk, group, node, pod
-from pumice.framework import fitting
+from pumice.framework import fitting, shortcuts
 
 SOURCE = Path(pumice.__file__).resolve().parent
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "where.md").read_text()
@@ -60,7 +60,7 @@ def test_why_a_pod_was_not_bound_is_found_in_the_six_files_that_the_page_names(m
         return summarise(*asked)
 
     monkeypatch.setattr(fitting, "summarise", seen)
-    Desk().feed(node("n", cpu="1"), group("g", 1), pod("p", "g", cpu="2")).cycle()
+    Desk(taken=shortcuts.NONE).feed(node("n", cpu="1"), group("g", 1), pod("p", "g", cpu="2")).cycle()
     first = next(place for place, file in enumerate(passed) if file.is_relative_to(SOURCE / "actions"))
     deciding = {file for file in passed[first:] if file.is_relative_to(SOURCE)}
     assert len(files) == 6
