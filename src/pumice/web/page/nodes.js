@@ -9,13 +9,17 @@ import { whatIf } from "./whatif.js";
 import { amount, amounts, counted, percent, phase, resources, short, time } from "./words.js";
 
 const GROUPS = { hyper: "hyper-node", zone: "zone", pool: "pool", none: "nothing" };
-const FEW = 150, MANY = 1000;
+const TILE = ".node[data-focus]";
+const FEW = 150, MANY = 1000, PIECE = 240;
 
 const choice = (label, options, value, changed) => {
   const made = h("select", { "aria-label": label }, Object.entries(options).map(([key, text]) => h("option", { value: key, selected: key === value }, text)));
   made.addEventListener("change", () => changed(made.value));
   return h("label", { class: "choice" }, label, " ", made);
 };
+
+// Rows of tiles that a browser lays out only when they come into sight.
+const pieces = (nodes) => Array.from({ length: Math.ceil(nodes.length / PIECE) }, (_, index) => nodes.slice(index * PIECE, (index + 1) * PIECE));
 
 const free = (node, name) => Math.floor(((node.allocatable[name] || 0) - (node.used[name] || 0)) / 1000);
 
@@ -49,9 +53,7 @@ export function nodeMap(root, store, _name, query) {
   function paint(tile, node) {
     const used = step(node.used[name] || 0, node.allocatable[name] || 0);
     tile.className = `node step${used < 0 ? "-none" : used}${node.state ? " down" : ""}`;
-    const text = words(node, name);
-    tile.title = text;
-    tile.setAttribute("aria-label", text);
+    tile.setAttribute("aria-label", words(node, name));
     const number = name.includes("/") && node.allocatable[name] ? String(free(node, name)) : "";
     if (!few) tile.textContent = number;
     else replace(tile, h("b", {}, number ? `${number} free` : percent(node.used[name] || 0, node.allocatable[name] || 0)), h("span", {}, node.name));
@@ -74,14 +76,18 @@ export function nodeMap(root, store, _name, query) {
       return table.update(scene.nodes);
     }
     few = scene.nodes.size <= FEW;
-    const groups = grouped(scene);
+    const groups = grouped(scene), many = scene.nodes.size > MANY;
     replace(map, groups.map(([label, nodes]) => h("section", { class: "group" }, h("h2", { class: "group-title" }, label, h("span", { class: "dim" }, ` ${summary(nodes)}`)),
-      h("div", { class: few ? "tiles-named" : scene.nodes.size > MANY ? "tiles-small" : "tiles-large" }, nodes.map((node) => {
-        const tile = h("a", { href: place("nodes", node.name), "data-focus": node.name, tabindex: tiles.size ? "-1" : "0" });
+      h("div", { class: few ? "tiles-named" : many ? "tiles-small" : "tiles-large" }, pieces(nodes).map((piece) => h("div", { class: "piece" }, piece.map((node) => {
+        const tile = document.createElement(many ? "span" : "a"); // of thousands, addresses alone would take a while
+        if (many) tile.setAttribute("role", "link");
+        else tile.href = place("nodes", node.name);
+        tile.dataset.focus = node.name;
+        tile.tabIndex = tiles.size ? -1 : 0;
         paint(tile, node);
         tiles.set(node.name, [tile, node]);
         return tile;
-      })))));
+      })))))));
   }
 
   const summary = (nodes) => {
@@ -142,6 +148,14 @@ export function nodeMap(root, store, _name, query) {
       device ? h("span", {}, `The numbers are whole ${short(name)}s that are free: ${[...scene.nodes.values()].reduce((sum, node) => sum + Math.max(0, free(node, name)), 0)} in all.`) : null);
   }
 
+  map.addEventListener("mouseover", (event) => {
+    const tile = event.target.closest(TILE);
+    if (tile) tile.title = tile.getAttribute("aria-label");
+  });
+  map.addEventListener("click", (event) => {
+    const tile = event.target.closest(TILE);
+    if (tile && !tile.href) location.hash = place("nodes", tile.dataset.focus);
+  });
   map.addEventListener("keydown", (event) => walk(event, map));
   root.append(h("h1", {}, "Nodes"), tools, note, map);
   return { update: (changed) => (changed.has("nodes") || changed.has("facts")) && draw(), close: () => table?.close() };
@@ -149,9 +163,10 @@ export function nodeMap(root, store, _name, query) {
 
 // Arrow keys go from tile to tile as they are seen.
 function walk(event, map) {
-  const at = event.target.closest("a.node");
+  const at = event.target.closest(TILE);
+  if (at && event.key === "Enter" && !at.href) at.click();
   if (!at || !["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown", "Home", "End"].includes(event.key)) return;
-  const all = [...map.querySelectorAll("a.node")];
+  const all = [...map.querySelectorAll(TILE)];
   const index = all.indexOf(at);
   let next = { ArrowLeft: index - 1, ArrowRight: index + 1, Home: 0, End: all.length - 1 }[event.key];
   if (next === undefined) {

@@ -76,7 +76,8 @@ export function tick() {
   }
 }
 
-export const counted = (number, one, many = `${one}s`) => `${number.toLocaleString("en")} ${number === 1 ? one : many}`;
+const NUMBERS = new Intl.NumberFormat("en");
+export const counted = (number, one, many = `${one}s`) => `${number < 1000 ? number : NUMBERS.format(number)} ${number === 1 ? one : many}`;
 
 const PHASES = { Running: "good", Completed: "done", Succeeded: "done", Unknown: "bad", Failed: "bad", Inqueue: "let-in" };
 export const phase = (name) => h("span", { class: `chip ${PHASES[name] || "waits"}` }, name);
