@@ -1,6 +1,6 @@
-"""The functions that Kubernetes adds to CEL, as far as the evaluator does not bring them: quantities, versions, lists, sets, addresses.
+"""The functions that Kubernetes adds to CEL, as far as the evaluator does not bring them: quantities, versions, lists, sets, addresses, URLs.
 
-Missing are `indexOf` of lists, whose name the evaluator keeps for texts, `find` and `findAll`, and those of URLs and formats.
+Missing are `indexOf` of lists, whose name the evaluator keeps for texts, `find` and `findAll`, and those of formats.
 
 The evaluator knows no objects of others, so a value is a map with one key, which holds a canonical text: equal values are equal maps.
 """
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from pumice.api import quantity
-from pumice.cel import versions
+from pumice.cel import urls, versions
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,6 +24,7 @@ QUANTITY: Final = "quantity"
 SEMVER: Final = "semver"
 IP: Final = "ip"
 CIDR: Final = "cidr"
+URL: Final = "url"
 Value = dict[str, str]
 
 
@@ -201,6 +202,20 @@ def _contains_cidr(network: Value, other: Value | str) -> bool:
     return outer.version == inner.version and inner.prefixlen >= outer.prefixlen and inner.network_address in outer
 
 
+def _url(text: str) -> Value:
+    urls.Parts(text)
+    return {URL: text}
+
+
+def _of_url(part: str) -> Callable[[Value], Any]:
+    def answer(value: Value) -> Any:
+        if URL not in value:
+            raise ValueError(f"a {next(iter(value), 'map')} is no URL")
+        return getattr(urls.Parts(value[URL]), part)
+
+    return answer
+
+
 def _numbered(kind: str, wanted: Callable[[int], bool]) -> Function:
     return Function(kind, ("value", "value"), "bool", lambda left, right: wanted(_compare(left, right)))
 
@@ -258,6 +273,14 @@ FUNCTIONS: Final[tuple[Function, ...]] = (
     Function("family", ("value",), "int", lambda value: _address(value).version),
     Function("isLoopback", ("value",), "bool", lambda value: _address(value).is_loopback),
     Function("isUnspecified", ("value",), "bool", lambda value: _address(value).is_unspecified),
+    Function("url", ("string",), "value", _url, is_member=False),
+    Function("isURL", ("string",), "bool", functools.partial(_can, _url), is_member=False),
+    Function("getScheme", ("value",), "string", _of_url("scheme")),
+    Function("getHost", ("value",), "string", _of_url("host")),
+    Function("getHostname", ("value",), "string", _of_url("hostname")),
+    Function("getPort", ("value",), "string", _of_url("port")),
+    Function("getEscapedPath", ("value",), "string", _of_url("escaped_path")),
+    Function("getQuery", ("value",), "any", _of_url("queries")),
     Function("cidr", ("string",), "value", _cidr, is_member=False),
     Function("isCIDR", ("string",), "bool", functools.partial(_can, _cidr), is_member=False),
     Function("prefixLength", ("value",), "int", lambda value: _network(value).prefixlen),
