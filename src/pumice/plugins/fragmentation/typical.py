@@ -51,11 +51,9 @@ def allows(models: Models, model: str | None) -> bool:
 
 def counted(shapes: Iterable[Shape], kind_of: Callable[[Shape], Kind]) -> Counter[Kind]:
     """Count pods by their kinds; pods of one shape are of one kind."""
-    by_shape: dict[int, Shape] = {}
-    numbers: Counter[int] = Counter()
-    for shape in shapes:
-        by_shape[id(shape)] = shape
-        numbers[id(shape)] += 1
+    listed = list(shapes)
+    by_shape = {id(shape): shape for shape in listed}
+    numbers = Counter(map(id, listed))
     kinds: Counter[Kind] = Counter()
     for number, count in numbers.items():
         kinds[kind_of(by_shape[number])] += count
