@@ -19,7 +19,7 @@ from pumice.plugins.timeline.profile import NEVER
 from pumice.plugins.timeline.starts import Starts
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Mapping
+    from collections.abc import Hashable, Mapping, Sequence
 
     from pumice.framework.evaluation import Floats
     from pumice.framework.reasons import ReasonVector
@@ -28,8 +28,10 @@ if TYPE_CHECKING:
     from pumice.framework.subject import Subject
     from pumice.model.job import Job
     from pumice.model.nodes import Nodes
+    from pumice.model.task import Task
 
 DAY: Final = 24 * 3_600_000_000
+EVICTABLE: Final = "evictable"
 EASY, CONSERVATIVE, OFF = "easy", "conservative", "off"
 RESERVED: Final = "node(s) were reserved for other jobs"
 TIE: Final = 0.001  # the least that tells scores apart
@@ -80,8 +82,8 @@ class TimelineSettings(Settings):
     overrun = settings.text(
         "timeline.overrun",
         "extend",
-        choices=("extend", "evictable"),
-        help="whether a job beyond its estimate may be evicted for a reservation that it delays",
+        choices=("extend", EVICTABLE),
+        help="evictable lets shuffle evict pods that run longer than estimated on nodes reserved for others; extend lets them run",
     )
 
 
@@ -94,7 +96,7 @@ class Timeline(Plugin):
     """
 
     name = "timeline"
-    points = frozenset({"JobDelay", "JobBlocked", "Predicate", "NodeOrder"})
+    points = frozenset({"JobDelay", "JobBlocked", "Predicate", "NodeOrder", "VictimTasks"})
     reads = Reads.COLUMNS
     settings = Configured(TimelineSettings)
 
@@ -123,6 +125,8 @@ class Timeline(Plugin):
         session.job_blocked.add(self.blocked)
         session.predicate.add(self.stays_free, reads=Reads.COLUMNS, apart=self.apart)
         session.score.add(self.points_for, reads=Reads.COLUMNS, apart=self.apart)
+        if self.settings.overrun == EVICTABLE:
+            session.victim_tasks.add(self.delaying)
         self.ledger.follow(session.cluster, session.started, self._restated(session))
 
     def _restated(self, session: Session) -> list[int]:
@@ -231,6 +235,17 @@ class Timeline(Plugin):
         booked = self.starts.booked() if len(self.holders) else None
         return None if booked is None else booked[nodes.index].astype(np.float64) * TIE
 
+    def delaying(self, running: Sequence[Task]) -> list[Task]:
+        """Name pods that run longer than was estimated, and for whose room somebody waits who holds a reservation."""
+        cluster, now = self.session.cluster, self.session.started
+        booked = {name for booking in self.ledger.bookings.values() for name in booking.amounts}
+        return [
+            task
+            for task in running
+            if task.preemptable and task.node is not None and task.node.name in booked
+            if self.ledger.is_over(cluster, task, now)
+        ]
+
     # -- after a cycle -----------------------------------------------------------------------------------------
 
     def conclude(self, session: Session) -> None:
@@ -239,6 +254,7 @@ class Timeline(Plugin):
             return
         self._catch_up()
         now = session.started
+        self._warn(session)
         self.forecasts.tell(session, self.blocked_jobs, self.holders.given_up)
         if not self.blocked_jobs and not len(self.holders):
             return
@@ -246,3 +262,18 @@ class Timeline(Plugin):
         for moment in (begin, self.ledger.next_end):
             if moment is not None and now < moment < NEVER:
                 session.wake_at(moment)
+
+    def _warn(self, session: Session) -> None:
+        """Say, once, that an estimate cannot be read, or that starts are not planned as far ahead as a job runs."""
+        window = self.settings.window
+        for job in {**session.cluster.dirty_jobs, **self.blocked_jobs}.values():
+            if job.group is None or job.bad:
+                continue
+            found = self.estimates.of(session.cluster, job)
+            if found.unreadable:
+                session.findings.warn(job, found.unreadable)
+            if window and found.length is not None and found.length > window:
+                told = f"its estimate of {texts.length(found.length)} is longer than timeline.window {texts.length(window)}"
+                session.findings.warn(
+                    job, f"{told}: who waits for it gets no start; set timeline.window above it, or 0"
+                )
