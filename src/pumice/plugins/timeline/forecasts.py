@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 MOVED = duration.MINUTE
 TENTH = 10
+MOST = 16  # searches in a cycle for those who hold nothing; others follow a second later
 
 
 class Told(msgspec.Struct, eq=False):
@@ -84,12 +85,16 @@ class Forecasts:
         """Plan jobs that hold nothing one after the other, as far as they have to be."""
         shadow = Shadow(self._ledger.profile.copy(), dict(self._ledger.bookings))
         standing: list[Booking] = []
+        last = self._planner.searches + MOST
         for key, job in waiting.items():
             told = self._told.get(key)
             if told is not None and not self._is_due(session, key) and key not in yielded:
                 if told.booking is not None:
                     standing.append(told.booking)
                 continue
+            if self._planner.searches >= last:
+                session.wake_at(session.started + duration.SECOND)
+                return
             _lay(session, shadow, standing)
             standing = []
             length = self._estimates.of(session.cluster, job).length

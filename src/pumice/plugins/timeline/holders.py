@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from pumice.plugins.timeline.ledger import Booking, Ledger
     from pumice.plugins.timeline.planning import Planner
 
+PATIENCE = 60_000_000  # after so long it is looked again for a start of whom none was known, though nothing has changed
+
 
 class Holders:
     """The reservations in force. They are those of the ledger, in its order."""
@@ -28,6 +30,7 @@ class Holders:
         self._depth = depth
         self.due: str = ""  # whose own room is lifted, since it is its turn
         self.given_up: dict[str, Booking] = {}  # by those who yielded in this cycle
+        self._hopeless: dict[str, tuple[int, int]] = {}  # who found no time in how the timeline was, and when
 
     def __len__(self) -> int:
         return len(self._ledger.bookings)
@@ -48,6 +51,7 @@ class Holders:
 
     def tidy(self, session: Session) -> None:
         """Let go of what is reserved for jobs that have started, are gone, or whose queue takes no work."""
+        self._hopeless = {key: known for key, known in self._hopeless.items() if known[0] == self._ledger.moves}
         for booking in list(self._ledger.bookings.values()):
             job = session.cluster.jobs.get(booking.job)
             if job is None or not self._waits(session, job, booking):
@@ -126,11 +130,18 @@ class Holders:
         ahead = [each for each in self._ledger.bookings.values() if self._yields(session, each, job)]
         if self.is_full and not ahead:
             return None
+        now, moves = session.started, self._ledger.moves
+        known = self._hopeless.get(job.key)
+        if known is not None and known[0] == moves and now < known[1] + PATIENCE:
+            return None
         for each in ahead:
             self._ledger.lift(session.cluster, each)
-        found = self._plan(session, search, job, since=session.started + 1)
-        if found is not None:
-            found.since = session.started
+        found = self._plan(session, search, job, since=now + 1)
+        if found is None:
+            if not ahead:
+                self._hopeless[job.key] = (moves, now)
+        else:
+            found.since = now
             self._insert(session, found, ahead)
         for each in ahead:
             self._plan_again(session, search, each)
