@@ -76,7 +76,7 @@ def told() -> Figure:
 
 
 def learnt() -> Figure:
-    """Measure with kinds that are learnt every ten pods."""
+    """Measure with kinds that are learnt every sixty pods."""
     return staying("history")
 
 

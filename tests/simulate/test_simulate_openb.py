@@ -137,7 +137,7 @@ def test_nodes_and_pods_come_in_the_order_that_is_drawn(tmp_path, seed, load):
     names = [node.metadata.name for kind, node in loaded.cluster if kind.name == "Node"]
     assert [loaded.trace.shown[name] for name in sorted(names)] == [f"n{at}" for at in order]
     assert [job.name.rpartition(".")[0] for job in loaded.trace.jobs] == arriving
-    assert [job.submit for job in loaded.trace.jobs] == [at * 60_000_000 for at in range(len(arriving))]
+    assert [job.submit for job in loaded.trace.jobs] == [at * 10_000_000 for at in range(len(arriving))]
     by_name = loading.load(staying(tmp_path, seed=seed, load=load, node_order="name"))
     assert [node.metadata.name for kind, node in by_name.cluster if kind.name == "Node"] == ["n0", "n1", "n2"]
     assert [job.name for job in by_name.trace.jobs] == [job.name for job in loaded.trace.jobs]

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 LOAD: Final = 1.3
 """How much arrives, in parts of all GPUs, where nothing else is said."""
-APART: Final = duration.MINUTE
-"""How far apart pods arrive: what is learnt every ten minutes is learnt every ten pods."""
+APART: Final = 10 * duration.SECOND
+"""How far apart pods arrive: what is learnt every ten minutes is learnt every sixty pods."""
 
 
 def prepare(trace: Trace, cluster: list[Given], settings: Settings) -> tuple[Trace, list[Given]]:
