@@ -30,6 +30,7 @@ class Holders:
         self._depth = depth
         self.due: str = ""  # whose own room is lifted, since it is its turn
         self.given_up: dict[str, Booking] = {}  # by those who yielded in this cycle
+        self.unknown: dict[str, None] = {}  # of whom in this cycle no start was known
         self._hopeless: dict[str, tuple[int, int]] = {}  # who found no time in how the timeline was, and when
 
     def __len__(self) -> int:
@@ -44,8 +45,8 @@ class Holders:
 
     @property
     def is_full(self) -> bool:
-        """Whether nobody else can get a reservation."""
-        return bool(self._depth) and len(self) >= self._depth
+        """Whether nobody else can get a reservation; who would be next and has no known start keeps those behind it from one."""
+        return bool(self._depth) and len(self) + len(self.unknown) >= self._depth
 
     # -- keeping -----------------------------------------------------------------------------------------------
 
@@ -133,11 +134,13 @@ class Holders:
         now, moves = session.started, self._ledger.moves
         known = self._hopeless.get(job.key)
         if known is not None and known[0] == moves and now < known[1] + PATIENCE:
+            self.unknown[job.key] = None
             return None
         for each in ahead:
             self._ledger.lift(session.cluster, each)
         found = self._plan(session, search, job, since=now + 1)
         if found is None:
+            self.unknown[job.key] = None
             if not ahead:
                 self._hopeless[job.key] = (moves, now)
         else:

@@ -120,7 +120,7 @@ class Timeline(Plugin):
         self.starts = Starts(session, self.ledger, self.estimates)
         self._seen = -1
         self._reserved = session.reason(self.name, Code.UNSCHEDULABLE, RESERVED)
-        self.holders.given_up = {}
+        self.holders.given_up, self.holders.unknown = {}, {}
         session.job_delay.add(self.delay)
         session.job_blocked.add(self.blocked)
         session.predicate.add(self.stays_free, reads=Reads.COLUMNS, apart=self.apart)
