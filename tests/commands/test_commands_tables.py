@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pumice.api.meta import ObjectMeta
-from pumice.cli.volcano import columns, flow_rows, job_rows, pod_rows, queue_rows
+from pumice.cli.volcano import columns, flow_rows, job_rows, pod_rows, queue_rows, start_rows
 
 
 def text(table, items):
@@ -278,3 +278,38 @@ def test_flows_and_templates_as_they_are_printed():
     )
     assert text(flow_rows.TEMPLATES, [template]) == "Name    Namespace    \nt       research     "
     assert columns.row(flow_rows.WIDE_FLOWS, flow, objects.NOW) == ("2", "0", "1", "0", "0", "0", "retain")
+
+
+def forecast(name, reason, message, queue="", at="2026-01-01T10:00:00Z"):
+    condition = {
+        "type": "StartForecast",
+        "status": "True",
+        "reason": reason,
+        "message": message,
+        "lastTransitionTime": at,
+    }
+    metadata = {"name": name, "namespace": "a", "creationTimestamp": "2026-01-01T09:00:00Z"}
+    return {"metadata": metadata, "spec": {"minMember": 4, "queue": queue}, "status": {"conditions": [condition]}}
+
+
+def test_groups_that_wait_are_listed_by_their_expected_start_and_those_without_one_last():
+    groups = [
+        forecast("unknown", "Unknown", "a/x runs without an estimate"),
+        forecast("tomorrow", "Planned", "expected at 2026-01-02 02:00 on n3 x4; waits for a/x"),
+        forecast("later", "Planned", "expected at 14:32:10 on n1 x2, n2 x2; waits for a/x", queue="research"),
+        forecast("soon", "Reserved", "expected at 14:32 on n1 x4"),
+        {"metadata": {"name": "runs", "namespace": "a"}, "spec": {}, "status": {"phase": "Running"}},
+        forecast("broken", "Planned", "expected at 99:99 on n1 x4"),
+    ]
+    groups[4]["status"]["conditions"] = [{"type": "StartForecast", "status": "False", "reason": "Started"}]
+    chosen = start_rows.chosen(groups, queue_name="", part="")
+    assert [line.rstrip() for line in columns.text(start_rows.COLUMNS, chosen, objects.NOW)] == [
+        "Name       Queue      Size   Submitted              Expected               Basis      Nodes",
+        "soon       default    4      2026-01-01T09:00:00Z   2026-01-01T14:32:00Z   Reserved   n1 x4",
+        "later      research   4      2026-01-01T09:00:00Z   2026-01-01T14:32:10Z   Planned    n1 x2, n2 x2",
+        "tomorrow   default    4      2026-01-01T09:00:00Z   2026-01-02T02:00:00Z   Planned    n3 x4",
+        "broken     default    4      2026-01-01T09:00:00Z   unknown                Planned    n1 x4",
+        "unknown    default    4      2026-01-01T09:00:00Z   unknown                Unknown    a/x runs without an estimate",
+    ]
+    assert [columns.name(each) for each in start_rows.chosen(groups, queue_name="research", part="")] == ["later"]
+    assert [columns.name(each) for each in start_rows.chosen(groups, queue_name="", part="oo")] == ["soon"]

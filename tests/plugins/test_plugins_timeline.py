@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from timeline_player import Job, Player, policy
+from timeline_player import Job, Player, at, policy
 
+import builders
 from pumice.plugins.timeline.estimates import planned_end
 from pumice.plugins.timeline.texts import expected, length, moment
 
@@ -61,3 +62,81 @@ def test_texts_are_absolute_and_can_be_read_back():
     assert [length(each * 1_000_000) for each in (1, 61, 120, 5400, 7261)] == ["1s", "61s", "2m", "1h30m", "2h1m1s"]
     assert expected(f"expected at {moment(later, now)} on n1", "2026-01-01T00:00:00Z") == later
     assert expected("expected at 00:01:40 on n1", "2026-01-01T00:00:00Z") == now + 100_000_000
+
+
+# -- after a restart --------------------------------------------------------------------------------------------------
+
+
+def waiting(name, submitted, **status):
+    """A group of one pod of ten cpu, which waits."""
+    group = builders.group(name, 1, annotations={"pumice.dev/estimate": "50s"})
+    group["metadata"]["creationTimestamp"] = at(submitted)
+    group["status"] = {"phase": "Inqueue", **status}
+    pod = builders.pod(f"{name}-0", name, cpu="10")
+    pod["metadata"]["creationTimestamp"] = at(submitted)
+    return group, pod
+
+
+def forecasts(desk):
+    """What is written about starts: reasons by the name of the group."""
+    found = {}
+    for effect in desk.world.effects:
+        if isinstance(effect, builders.Patch) and effect.kind.name == "PodGroup":
+            for condition in effect.body.get("status", {}).get("conditions", ()):
+                if condition["type"] == "StartForecast":
+                    found[effect.name] = condition["reason"]
+    return found
+
+
+@pytest.mark.parametrize("held", [True, False])
+def test_who_held_room_before_a_restart_keeps_its_place_before_one_who_would_come_first(held):
+    """Both want all ten cpu after the one who runs; by age the other one comes first."""
+    condition = {
+        "type": "StartForecast",
+        "status": "True",
+        "reason": "Reserved",
+        "message": "expected at 00:01:40 on n0; waits for a/runs (10 cpu, until 00:01:40 by its estimate)",
+        "lastTransitionTime": at(5),
+    }
+    desk = builders.Desk(policy())
+    desk.feed(builders.node("n0", cpu="10", memory="1000Gi"))
+    runs = builders.pod("runs-0", "runs", cpu="10", node="n0")
+    runs["status"] = {"phase": "Running", "startTime": at(0)}
+    desk.feed(builders.group("runs", 1, annotations={"pumice.dev/estimate": "100s"}), runs)
+    desk.feed(*waiting("holder", 3, **({"conditions": [condition]} if held else {})), *waiting("older", 1))
+    desk.now = builders.NOW + 10 * builders.SECOND
+    desk.cycle()
+    found = forecasts(desk)
+    assert found["older"] == ("Planned" if held else "Reserved")
+    assert found.get("holder", "Reserved") == ("Reserved" if held else "Planned")
+
+
+def test_estimates_are_learnt_from_the_last_two_runs_of_the_same_owner():
+    """Two runs of 30 and 50 seconds have ended; the third is planned to end after 40, so who waits for it is told so."""
+    desk = builders.Desk(policy(more=", timeline.learn: true"))
+    desk.feed(builders.node("n0", cpu="10", memory="1000Gi"))
+    second = 0
+    for number, seconds in enumerate((30, 50, None)):
+        name = f"train-{number}"
+        group = builders.group(name, 1)
+        group["metadata"]["ownerReferences"] = [
+            {"apiVersion": "v1", "kind": "X", "name": "train", "uid": "x", "controller": True}
+        ]
+        pod = builders.pod(f"{name}-0", name, cpu="10", node="n0")
+        pod["status"] = {"phase": "Running", "startTime": at(second)}
+        desk.now = builders.NOW + second * builders.SECOND
+        desk.feed(group, pod).cycle(0)
+        if seconds is not None:
+            second += seconds
+            desk.now = builders.NOW + second * builders.SECOND
+            pod = {**pod, "status": {"phase": "Succeeded", "startTime": at(second - seconds)}}
+            desk.modify(pod).cycle(0)
+    desk.feed(*waiting("next", second)).cycle(0)
+    messages = [
+        condition["message"]
+        for effect in desk.world.effects
+        if isinstance(effect, builders.Patch) and effect.name == "next"
+        for condition in effect.body.get("status", {}).get("conditions", ())
+        if condition["type"] == "StartForecast"
+    ]
+    assert messages[-1].startswith("expected at 00:02 on n0"), messages

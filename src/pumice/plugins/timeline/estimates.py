@@ -87,18 +87,21 @@ class Estimates:
 
     # -- learning ----------------------------------------------------------------------------------------------
 
-    def watch(self, cluster: Cluster, jobs: dict[str, Job], now: int, start: Callable[[Task], int]) -> None:
-        """Learn from jobs that have changed how long they ran; nothing if that is not asked for."""
+    def watch(self, cluster: Cluster, now: int, start: Callable[[Task], int]) -> bool:
+        """Learn from jobs that have changed how long they ran, if that is asked for, and tell whether anything was learnt."""
         if not self._learn:
-            return
-        for key, job in jobs.items():
+            return False
+        learnt = False
+        for key, job in cluster.dirty_jobs.items():
             running = [task for task in job.tasks.values() if task.node is not None and task.status not in FINISHED]
             if running:
                 self._started[key] = {task.uid: start(task) for task in running}
             elif key in self._started and job.tasks and all(t.status in FINISHED for t in job.tasks.values()):
                 self._note(job, now - min(self._started.pop(key).values()))
+                learnt = True
         for key in [key for key in self._started if key not in cluster.jobs]:
             del self._started[key]
+        return learnt
 
     def _note(self, job: Job, length: int) -> None:
         kind = owner(job)

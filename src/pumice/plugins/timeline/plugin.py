@@ -130,12 +130,15 @@ class Timeline(Plugin):
         self.ledger.follow(session.cluster, session.started, self._restated(session))
 
     def _restated(self, session: Session) -> list[int]:
-        """Return the rows of pods whose jobs may say something else of how long they run."""
+        """Return the rows of pods whose jobs may say something else of how long they run; all of them if something was learnt."""
+        cluster, now = session.cluster, session.started
+        if self.estimates.watch(cluster, now, lambda task: self.ledger.started(task, now)):
+            return list(range(cluster.nodes.count))
         return [
             task.node.row
-            for job in session.cluster.dirty_jobs.values()
+            for job in cluster.dirty_jobs.values()
             for task in job.tasks.values()
-            if task.node is not None and task.node.row < session.cluster.nodes.count
+            if task.node is not None and task.node.row < cluster.nodes.count
         ]
 
     # -- who may start -----------------------------------------------------------------------------------------
