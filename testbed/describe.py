@@ -34,15 +34,16 @@ SERVED = {
     "policy/v1": "poddisruptionbudgets",
     "rbac.authorization.k8s.io/v1": "clusterrolebindings clusterroles rolebindings roles",
     "resource.k8s.io/v1": "deviceclasses resourceclaims resourceclaimtemplates resourceslices",
+    "resource.k8s.io/v1beta2": "devicetaintrules",
     "scheduling.k8s.io/v1": "priorityclasses",
     "scheduling.k8s.io/v1alpha2": "podgroups workloads",
     "storage.k8s.io/v1": "csidrivers csinodes csistoragecapacities storageclasses volumeattachments volumeattributesclasses",
 }
 GATED = (
-    "--runtime-config=scheduling.k8s.io/v1alpha2=true",
-    "--feature-gates=GenericWorkload=true,GangScheduling=true,TopologyAwareWorkloadScheduling=true,WorkloadAwarePreemption=true",
+    "--runtime-config=scheduling.k8s.io/v1alpha2=true,resource.k8s.io/v1beta2=true",
+    "--feature-gates=GenericWorkload=true,GangScheduling=true,TopologyAwareWorkloadScheduling=true,WorkloadAwarePreemption=true,DRADeviceTaintRules=true",
 )
-"""What switches Kubernetes' own gangs on, which no server of 1.36 serves by itself."""
+"""What switches on Kubernetes' own gangs and rules about devices, which no server of 1.36 serves by itself."""
 _SUBRESOURCES = frozenset({"binding", "eviction", "finalize", "log", "scale", "status", "token"})
 _ACCESS = ("clusterroles", "clusterrolebindings", "roles", "rolebindings")  # in the order in which they are made
 _BOOTSTRAPPED = "kubernetes.io/bootstrapping=rbac-defaults"

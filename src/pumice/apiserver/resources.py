@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from pumice.api import kinds
-from pumice.apiserver import taint_rules
 from pumice.apiserver.schemas import nodes
 
 if TYPE_CHECKING:
@@ -166,14 +165,9 @@ class Registry:
 
 
 def describe() -> Description:
-    """Read the description that comes with the package, and add what an API server serves only if it is told to."""
+    """Read the description that comes with the package."""
     data = importlib.resources.files("pumice.apiserver").joinpath("description.json.gz").read_bytes()
-    found = msgspec.json.decode(gzip.decompress(data), type=Description)
-    return msgspec.structs.replace(
-        found,
-        resources=[*found.resources, taint_rules.RESOURCE],
-        schemas={**found.schemas, **taint_rules.SCHEMAS},
-    )
+    return msgspec.json.decode(gzip.decompress(data), type=Description)
 
 
 def stored_kind(group: str, version: str, name: str, plural: str, *, namespaced: bool) -> kinds.Kind:

@@ -195,10 +195,14 @@ def job_duration(item: Mapping[str, Any], now: int) -> str:
     return ages.span((end - timestamp.parse(status["startTime"])) // duration.SECOND)
 
 
-def last_schedule(item: Mapping[str, Any], now: int) -> str:
-    """Say when a job was last started."""
-    last = structure.mapping(item, "status").get("lastScheduleTime")
-    return ages.since(last, now) if last else "<none>"
+def elapsed(*path: str) -> Cell:
+    """Give a cell that shows how long ago a moment was."""
+
+    def cell(item: Mapping[str, Any], now: int) -> str:
+        moment = at(*path, default=None)(item, now)
+        return ages.since(moment, now) if moment else "<none>"
+
+    return cell
 
 
 def event_time(*fields: str) -> Cell:
