@@ -127,7 +127,7 @@ def test_a_folder_without_python_files_is_told(folder):
 @pytest.mark.parametrize(
     ("listed", "told"),
     [
-        ("mine", 'unknown plugin "mine"; name the folder with --plugins-dir if it is in a file of yours\n'),
+        ("ours", 'unknown plugin "ours"; name the folder with --plugins-dir if it is in a file of yours\n'),
         ("gangs", 'did you mean "gang"? Or name the folder with --plugins-dir if it is in a file of yours\n'),
     ],
 )

@@ -264,9 +264,9 @@ def test_an_installation_by_helm_names_values_without_effect_and_leaves_the_defi
         "custom.scheduler_node_worker_threads",
         "sharding",
     }
-    installed = {(each["kind"], each["metadata"]["name"]) for each in installation.manifests(release.Release())}
-    for kind, name in installed:
-        assert stored(cluster, kind, name, "-n", "pumice-system")
+    for each in installation.manifests(release.Release()):
+        namespace = each["metadata"].get("namespace", "pumice-system")
+        assert stored(cluster, each["kind"], each["metadata"]["name"], "-n", namespace)
     done = helm.run("uninstall", "pumice", "--namespace=pumice-system", kubeconfig=cluster.kubeconfig)
     assert done.returncode == 0, done.stderr
     queue = {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "metadata": {"name": "after-helm"}}

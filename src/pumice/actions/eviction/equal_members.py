@@ -45,7 +45,7 @@ def place(plan: Plan, offers: Offers, tasks: Sequence[Task], at: int, done: Call
             break
         node, before = NodeAhead(plan, ahead.kind, first), count
         for member in run[count : count + times(ahead, first)]:
-            if not node.take(member):
+            if not node.seat(member):
                 return count, False
             count += 1
             if done():
@@ -67,7 +67,7 @@ class NodeAhead:
         self._known: list[Task] = []
         self._choices: list[Choice] = []
 
-    def take(self, member: Task) -> bool:
+    def seat(self, member: Task) -> bool:
         """Place one member, if it costs what was expected and the job that loses a pod could lose another anywhere."""
         plan, kind = self.plan, self._kind_bounds
         if not plan.is_allowed(member) or plan.rules.may_ask(plan.queue, member) is not None:
