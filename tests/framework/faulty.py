@@ -14,7 +14,16 @@ VECTORS = {"score", "hyper_node_order"}
 TRUTHS = {"job_ready", "job_starving", "sub_job_ready"}
 VOTES = {"job_enqueueable", "job_pipelined", "sub_job_pipelined"}
 CHOICES = {"preemptable", "reclaimable", "unified_evictable"}
-GIVING_UP = {"job_enqueued", "best_node", "job_gradient", "sub_job_gradient", "due", "score", "hyper_node_order"}
+GIVING_UP = {
+    "job_enqueued",
+    "job_blocked",
+    "best_node",
+    "job_gradient",
+    "sub_job_gradient",
+    "due",
+    "score",
+    "hyper_node_order",
+}
 ATTRIBUTES = [point.attribute for point in POINTS]
 
 
@@ -67,7 +76,7 @@ FAULTS = {"raises": _raises, "wrong type": _wrong_type, "wrong length": _wrong_l
 def faults_of(point):
     """Which faults a point can have: lengths have only vectors and choices, NaN only what is a number."""
     found = ["raises"]
-    if point != "job_enqueued":  # whose answer nobody looks at
+    if point not in ("job_enqueued", "job_blocked"):  # whose answers nobody looks at
         found.append("wrong type")
     if point in VECTORS | CHOICES | {"predicate", "victim_tasks"}:
         found.append("wrong length")

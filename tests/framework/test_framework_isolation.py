@@ -12,7 +12,7 @@ from faulty import TABLE, Faulty
 import recount
 from builders import GANG, Desk, group, node, pod, priority_class, queue
 from pumice.framework.breakdowns import LONGEST_REST, PluginBreakdownError
-from pumice.framework.combining import AllInFirstTier, Notify, Refusals, Votes
+from pumice.framework.combining import AllInFirstTier, Refusals, Votes
 from pumice.framework.job_domains import ALLOCATE
 from pumice.framework.naming_tasks import Intersection
 from pumice.framework.points import POINTS
@@ -132,7 +132,7 @@ def test_a_fault_is_a_refusal_where_plugins_refuse_and_else_leaves_the_function_
             assert not getattr(session, point).active
         else:
             assert not answer
-            assert issubclass(kind, Intersection | Notify) or point in faulty.TRUTHS or point == "victim_tasks"
+            assert issubclass(kind, Intersection) or point in faulty.TRUTHS or point == "victim_tasks"
     (found,) = session.breakdowns.found.values()
     where = "_raises" if fault == "raises" else "Faulty.asked"
     assert (found.plugin, found.point, found.routine) == ("faulty", BY_ATTRIBUTE[point].name, where)
