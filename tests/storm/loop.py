@@ -9,6 +9,7 @@ import asyncio
 import contextvars
 import heapq
 import random
+import weakref
 from asyncio import events
 
 
@@ -38,6 +39,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         self._later = []
         self._number = 0
         self._dead = set()
+        self._tasks = {}
         self._paused = {}
 
     # -- time --------------------------------------------------------------------------------------------------
@@ -76,7 +78,10 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         return asyncio.Future(loop=self)
 
     def create_task(self, coro, *, name=None, context=None, **options):
-        return asyncio.Task(coro, loop=self, name=name or "task", context=context, **options)
+        made = asyncio.Task(coro, loop=self, name=name or "task", context=context, **options)
+        process = PROCESS.get() if context is None else context.get(PROCESS, "world")
+        self._tasks.setdefault(process, weakref.WeakSet()).add(made)
+        return made
 
     def run_in_executor(self, executor, func, *args):
         made = self.create_future()
@@ -122,6 +127,8 @@ class VirtualLoop(asyncio.AbstractEventLoop):
     def kill(self, process):
         """Let nothing of a process run any more, as if the machine had lost its power."""
         self._dead.add(process)
+        for task in self._tasks.pop(process, ()):
+            task._log_destroy_pending = False  # it is meant never to end
 
     def pause(self, process):
         """Let nothing of a process run until it goes on, as if it were stopped by a signal or starved by its machine."""
