@@ -34,16 +34,7 @@ SIZE = f"{NODES:,} nodes, {JOBS * PODS:,} pods, {JOBS:,} jobs"
 
 def manifests() -> Iterator[dict[str, Any]]:
     """Give 5,000 nodes with 100,000 pods of 10,000 jobs in 50 queues, a tenth of which wait."""
-    for index in range(QUEUES):
-        yield worlds.queue(f"queue-{index}", deserved={"cpu": "1000"}, capability={"cpu": "4000"})
-    for index in range(NODES):
-        yield worlds.node(index)
-    for job in range(JOBS):
-        waits = job % 10 == 0
-        yield worlds.group(f"job-{job}", PODS, f"queue-{job % QUEUES}", "Inqueue" if waits else "Running")
-        for index in range(PODS):
-            place = "" if waits else f"node-{(job * PODS + index) % NODES:05d}"
-            yield worlds.pod(f"job-{job}", index, "1", "1Gi", place)
+    return worlds.shared(NODES, JOBS, PODS, QUEUES)
 
 
 def _decoded() -> dict[kinds.Kind, list[KubeObject]]:

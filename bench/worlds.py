@@ -12,11 +12,11 @@ from pumice.framework import configuration, registry
 from pumice.scheduler import Scheduler
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from pumice.framework.session import Session
 
-__all__ = ["START", "Bench", "Sink", "group", "node", "pod", "queue"]
+__all__ = ["START", "Bench", "Sink", "group", "node", "pod", "queue", "shared"]
 
 START = 1_750_000_000_000_000
 
@@ -77,3 +77,17 @@ class Bench:
             raise session.failures[0]
         session.rollback()
         return session
+
+
+def shared(nodes: int, jobs: int, pods: int, queues: int) -> Iterator[dict[str, Any]]:
+    """Give nodes shared by jobs of so many pods each, in queues, a tenth of which wait."""
+    for index in range(queues):
+        yield queue(f"queue-{index}", deserved={"cpu": "1000"}, capability={"cpu": "4000"})
+    for index in range(nodes):
+        yield node(index)
+    for job in range(jobs):
+        waits = job % 10 == 0
+        yield group(f"job-{job}", pods, f"queue-{job % queues}", "Inqueue" if waits else "Running")
+        for index in range(pods):
+            place = "" if waits else f"node-{(job * pods + index) % nodes:05d}"
+            yield pod(f"job-{job}", index, "1", "1Gi", place)

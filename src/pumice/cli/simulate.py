@@ -159,8 +159,10 @@ def _write(given: dict[str, Any], found: Outcome) -> None:
         if given["json_file"] is not None:
             given["json_file"].write_bytes(found.as_json())
         if given["out"] is not None:
+            from pumice.simulate import pages  # noqa: PLC0415  as above
+
             given["out"].mkdir(parents=True, exist_ok=True)
-            for name, content in found.files().items():
+            for name, content in pages.files(found).items():
                 (given["out"] / name).write_bytes(content)
             click.echo(f"\nplots: {given['out'] / 'index.html'}")
     except OSError as error:
@@ -211,24 +213,19 @@ def _duration(text: str) -> int:
 
 def _policies(configs: tuple[str, ...], known: Registry) -> tuple[PolicyFile, ...]:
     """Read the configurations, each under its name or that of its file."""
-    from pumice.framework import configuration  # noqa: PLC0415  as above
     from pumice.scenario import policies  # noqa: PLC0415  as above
     from pumice.simulate.settings import PolicyFile  # noqa: PLC0415  as above
 
     found: dict[str, PolicyFile] = {}
     for given in configs:
         name, equals, rest = given.partition("=")
-        file, _, key = (rest if equals else given).partition("#")
+        file = (rest if equals else given).partition("#")[0]
         name = name if equals else Path(file).stem
         if name in found:
             raise click.UsageError(f"--config: two policies are called {name!r}; name them: --config other={file}")
         try:
-            policy = policies.load(file, key)
-            configuration.load(policy.text, known.catalog(), file)
+            policy = policies.checked(rest if equals else given, known.catalog())
         except policies.PolicyError as error:
             raise _RefusedError(f"--config {error}") from error
-        except configuration.ConfigurationError as error:
-            told = "\n".join(policy.told(problem, "") for problem in error.problems)
-            raise _RefusedError(f"--config {given} is refused:\n{told}") from error
         found[name] = PolicyFile(name=name, text=policy.text, file=file)
     return tuple(found.values()) or (PolicyFile(name="default"),)

@@ -106,19 +106,12 @@ def command(
 
 def _policy(given: str, known: Registry) -> Policy:
     """Read the configuration for all scenarios; one that is refused is told of once instead of by each of them."""
-    from pumice.framework import configuration  # noqa: PLC0415  imports yaml, which help does not need
     from pumice.scenario import policies  # noqa: PLC0415  imports numpy, which help does not need
 
-    file, _, key = given.partition("#")
     try:
-        policy = policies.load(file, key)
-        configuration.load(policy.text, known.catalog(), file)
+        return policies.checked(given, known.catalog())
     except policies.PolicyError as error:
         raise _RefusedError(f"--config {error}") from error
-    except configuration.ConfigurationError as error:
-        told = "\n".join(policy.told(problem, "") for problem in error.problems)
-        raise _RefusedError(f"--config {given} is refused:\n{told}") from error
-    return policy
 
 
 def _is_fancy() -> bool:

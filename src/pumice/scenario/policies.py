@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from pumice.api import documents
+from pumice.framework import configuration
 from pumice.framework.configuration import config_maps
 from pumice.scenario import manifests
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pumice.framework.configuration import Problem
+    from pumice.framework.configuration import Catalog, Problem
     from pumice.scenario.reading import Cursor
 
 _TEXT = "text: the scheduler configuration as a block, `config: |`, or {file: scheduler.yaml}"
@@ -49,6 +50,18 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
 
     def _at(self, line: int) -> str:
         return f"{self.file}:{self.first + line - 1}"
+
+
+def checked(given: str, catalog: Catalog) -> Policy:
+    """Read a file, or `FILE#KEY`, whose configuration holds; what is wrong with it is told with its lines."""
+    file, _, key = given.partition("#")
+    policy = load(file, key)
+    try:
+        configuration.load(policy.text, catalog, file)
+    except configuration.ConfigurationError as error:
+        told = "\n".join(policy.told(problem, "") for problem in error.problems)
+        raise PolicyError(f"{given} is refused:\n{told}") from error
+    return policy
 
 
 def read(cursor: Cursor) -> Policy:

@@ -19,7 +19,6 @@ from pumice.cache.options import Options
 from pumice.framework import registry
 from pumice.framework.configuration import ConfigurationError
 from pumice.kube import election, errors, grouping, lease_holders, rivals
-from pumice.kube.calls import client as clients
 from pumice.kube.watches import informers
 from pumice.kube.writes.world import KubeWorld
 from pumice.scheduler import Scheduler
@@ -104,17 +103,7 @@ class Process:
         plugin_files.tell(self._known, settings.plugins_dir, log)
         self._policy = policy.Policy(self._known.catalog(), log)
         self._first = self._first_configuration()
-        self._connection = around.connect(settings)
-        self._client = clients.Client(
-            self._connection,
-            qps=settings.kube_api_qps,
-            burst=settings.kube_api_burst,
-            rng=around.chance(),
-            allowance=self._allowance,
-            way=around.way,
-        )
-        # Of its own, so that no number of binds makes a renewal wait.
-        self._lease_client = clients.Client(self._connection, rng=around.chance(), way=around.way)
+        self._client, self._lease_client = around.clients(settings, self._allowance)
         self._refusals = refusals.Refusals(self._lease_client, around.wall, self._component())
         self._assignment = assignment.from_environment(os.environ)
         self._grouping = rivals.grouping(self._options.scheduler_name)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from pumice.kube.access import connection
+from pumice.kube.calls.client import Client
 from pumice.server.threads import clocks, interpreter
 from pumice.server.threads.mailbox import Mailbox
 
@@ -42,6 +43,19 @@ class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
     way: Callable[[int], Channel] | None = None  # to the API server, where that is no network
     mailbox: Callable[[], Mailbox] = Mailbox
     settle_memory: Callable[[], None] = interpreter.settle
+
+    def clients(self, settings: ProcessSettings, allowance: Callable[[], float]) -> tuple[Client, Client]:
+        """Give a client for the work, and one for the Lease alone, so that no number of writes makes a renewal wait."""
+        reached = self.connect(settings)
+        work = Client(
+            reached,
+            qps=settings.kube_api_qps,
+            burst=settings.kube_api_burst,
+            rng=self.chance(),
+            allowance=allowance,
+            way=self.way,
+        )
+        return work, Client(reached, rng=self.chance(), way=self.way)
 
 
 REAL = Surroundings()

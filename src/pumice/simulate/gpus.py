@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from pumice.api import core
 from pumice.model import requests, resources
 from pumice.plugins.fragmentation import asked
-from pumice.simulate import metrics
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pumice.simulate.judging import Case
     from pumice.simulate.results import JobResult
     from pumice.simulate.trace import Trace, TraceJob
 
@@ -31,20 +29,6 @@ def milli(amounts: dict[str, int]) -> int:
 def offered(node: core.Node) -> int:
     """Return how many thousandths of cards a node has."""
     return milli(resources.parse(node.status.allocatable, "status.allocatable"))
-
-
-def figures(case: Case) -> dict[str, Any]:
-    """Judge how much of the GPUs was allocated, over the makespan; nothing where there are none."""
-    capacity = milli(case.capacity)
-    if not capacity:
-        return {}
-    first = case.result.jobs[0].submit if case.result.jobs else 0
-    last = max((end for _, _, end in case.runs()), default=first)
-    used = sum(milli(case.amounts(job.members[run.member].spec)) * (end - run.start) for job, run, end in case.runs())
-    found = {"allocation": metrics.utilisation(used, capacity, last - first), "cards": capacity / 1000}
-    if case.trace.stays:
-        found["allocationAtLoad"] = allocation_at_load(case.trace, case.result.jobs, capacity)
-    return found
 
 
 def cards(job: TraceJob) -> tuple[int, int]:

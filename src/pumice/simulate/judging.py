@@ -97,7 +97,7 @@ def judge(case: Case) -> Figures:
     found: Figures = {"jobs": _jobs(case)}
     found |= _times(case)
     found |= _use(case)
-    if cards := gpus.figures(case):
+    if cards := _gpu_figures(case):
         found["gpu"] = cards
     found |= _queues(case)
     found["forecast"] = _forecasts(case)
@@ -285,3 +285,19 @@ def _queues(case: Case) -> Figures:
 def order_of_size(shares: Sequence[float]) -> list[int]:
     """Sort jobs into classes by the part of the cluster that they ask for: up to 1 %, 5 %, 25 %, 50 %, and wide."""
     return [sum(share > bound for bound in (0.01, 0.05, 0.25, 0.5)) for share in shares]
+
+
+def _gpu_figures(case: Case) -> dict[str, Any]:
+    """Judge how much of the GPUs was allocated, over the makespan; nothing where there are none."""
+    capacity = gpus.milli(case.capacity)
+    if not capacity:
+        return {}
+    first = case.result.jobs[0].submit if case.result.jobs else 0
+    last = max((end for _, _, end in case.runs()), default=first)
+    used = sum(
+        gpus.milli(case.amounts(job.members[run.member].spec)) * (end - run.start) for job, run, end in case.runs()
+    )
+    found = {"allocation": metrics.utilisation(used, capacity, last - first), "cards": capacity / 1000}
+    if case.trace.stays:
+        found["allocationAtLoad"] = gpus.allocation_at_load(case.trace, case.result.jobs, capacity)
+    return found

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from pumice.simulate import isolating, json_report, loading, pages, report
+from pumice.simulate import isolating, json_report, loading, report
 from pumice.simulate.judging import Case
 from pumice.simulate.report import Difference, Judged  # noqa: TC001  msgspec reads the annotations at run time
 
@@ -32,10 +32,6 @@ class Outcome(msgspec.Struct):
     def as_json(self) -> bytes:
         """Write everything as JSON."""
         return json_report.encode(self.policies, self.about)
-
-    def files(self) -> dict[str, bytes]:
-        """Draw the plots: a page that holds all of them, and each as a file."""
-        return pages.files(self)
 
 
 def judge(settings: Settings, loaded: Loaded, done: list[tuple[Run, Result]]) -> Outcome:

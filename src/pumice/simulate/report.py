@@ -128,8 +128,6 @@ _ROWS: Final = (
 _LATER: Final = (
     Row("GPU allocation", "gpu.allocation", "percent", "high"),
     Row("GPU allocation at full load", "gpu.allocationAtLoad", "percent", "high"),
-    Row("GPU fragments, cards", "gpu.fragments", "ratio", "low"),
-    Row("GPU fragments, of what is idle", "gpu.fragmentsOfIdle", "percent", "low"),
 )
 _LAST: Final = (
     Row("fairness", "fairness.jain", "share", "high"),

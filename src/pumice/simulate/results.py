@@ -55,7 +55,5 @@ class Result(msgspec.Struct, kw_only=True):
     events: int = 0
     seconds: float = 0.0
     """Processor time."""
-    fragments: list[tuple[int, float, float]] = []
-    """From each time on: fragments of all nodes and what is idle, both in thousandths of cards."""
     failures: list[str] = []
     """What broke down in the policy, each told once."""

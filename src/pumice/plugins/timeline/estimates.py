@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from pumice.api import duration, names
-from pumice.model.reading import instant
+from pumice.model.reading import instant, positive_duration
 from pumice.model.statuses import FINISHED, GOING
 from pumice.plugins.timeline.profile import NEVER
 
@@ -62,7 +62,7 @@ class Estimates:
         unreadable: list[str] = []
 
         def read(text: str | None, where: str) -> int | None:
-            value = _length(text)
+            value = positive_duration(text)
             if text and value is None:
                 unreadable.append(f"{where} {names.ESTIMATE} {text[:40]!r} is no duration above 0, such as 2h")
             return value
@@ -74,7 +74,7 @@ class Estimates:
         if length is None and cap is not None:
             length, basis = cap, "its pods' activeDeadlineSeconds"
         if length is None:
-            length, basis = _length(stated), f"queue {job.queue}"
+            length, basis = positive_duration(stated), f"queue {job.queue}"
         if length is None and learnt:
             length, basis = max(1, sum(learnt) // len(learnt)), f"{len(learnt)} earlier runs"
         if length is None:
@@ -155,13 +155,3 @@ def _deadline(job: Job) -> int | None:
     found = [task.pod.spec.active_deadline_seconds for task in job.tasks.values()]
     given = [each * duration.SECOND for each in found if each is not None and each > 0]
     return max(given) if given and len(given) == len(found) else None
-
-
-def _length(text: str | None) -> int | None:
-    if not text:
-        return None
-    try:
-        value = duration.parse(text)
-    except duration.DurationError:
-        return None
-    return value if value > 0 else None

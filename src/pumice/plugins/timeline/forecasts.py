@@ -123,7 +123,7 @@ class Forecasts:
         if before is not None and before[0].reason == reason and not _has_moved(before[1], start, now):
             self._told[job.key] = Told(Forecast(before[0], before[1], booking.nodes, sooner), booking, again)
             return
-        text = f"expected at {texts.moment(start, now)} on {texts.nodes(booking.nodes)}{texts.waits_for(awaited, now)}"
+        text = f"expected at {texts.moment(start, now)} on {texts.nodes(booking.nodes)}{waits.told(awaited, now)}"
         if before is not None and before[1] is not None and _has_moved(before[1], start, now):
             why = waits.cause(session, self._ledger, awaited, booking, later=start > before[1])
             text = f"{text}; moved from {texts.moment(before[1], now)}: {why}"

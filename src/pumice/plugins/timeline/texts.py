@@ -8,14 +8,12 @@ from typing import TYPE_CHECKING
 from pumice.api import duration, timestamp
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from pumice.plugins.timeline.starts import Delay
-    from pumice.plugins.timeline.waits import Awaited
 
 TIMES = "\N{MULTIPLICATION SIGN}"
 NODES = 4
-NAMED = 3
 _EXPECTED = re.compile(r"expected at (?:(\d{4}-\d\d-\d\d) )?(\d\d:\d\d)(:\d\d)? on ")
 
 
@@ -49,15 +47,6 @@ def nodes(counts: Mapping[str, int]) -> str:
     listed = [f"{name} {TIMES}{count}" for name, count in list(counts.items())[:NODES]]
     more = f" and {len(counts) - NODES} more" if len(counts) > NODES else ""
     return ", ".join(listed) + more
-
-
-def waits_for(awaited: Sequence[Awaited], now: int) -> str:
-    """Write for whom a job waits: `; waits for a/train-7 (4 nvidia.com/gpu, until 14:32 by its estimate)`."""
-    if not awaited:
-        return ""
-    told = [f"{each.job} ({each.amount}, until {moment(each.until, now)} {each.by})" for each in awaited[:NAMED]]
-    more = f" and {len(awaited) - NAMED} more" if len(awaited) > NAMED else ""
-    return f"; waits for {', '.join(told)}{more}"
 
 
 def expected(message: str, written: str) -> int | None:

@@ -34,6 +34,17 @@ class Awaited(msgspec.Struct, frozen=True):
     over: bool = False
 
 
+def told(awaited: Sequence[Awaited], now: int) -> str:
+    """Write for whom a job waits: `; waits for a/train-7 (4 nvidia.com/gpu, until 14:32 by its estimate)`."""
+    if not awaited:
+        return ""
+    listed = [
+        f"{each.job} ({each.amount}, until {texts.moment(each.until, now)} {each.by})" for each in awaited[:NAMED]
+    ]
+    more = f" and {len(awaited) - NAMED} more" if len(awaited) > NAMED else ""
+    return f"; waits for {', '.join(listed)}{more}"
+
+
 def awaited(session: Session, ledger: Ledger, booking: Booking, bookings: Mapping[str, Booking]) -> Sequence[Awaited]:
     """Say for whom a job waits that has room at some time: who ends latest before it, and who is to go first."""
     cluster, now = session.cluster, session.started

@@ -20,7 +20,6 @@ from pumice.controllers.volcano import registry, trimming
 from pumice.controllers.volcano.hyper_nodes import controlling as hyper_nodes
 from pumice.controllers.volcano.hyper_nodes import settings
 from pumice.kube import grouping, reconciling, rivals, ufm
-from pumice.kube.calls.client import Client
 from pumice.kube.watches.informers import Informers
 from pumice.kube.watches.watching import WatchSpec
 from pumice.kube.writes.eventing import EventRecorder
@@ -92,17 +91,7 @@ class ControllersPart:
         self._log = log
         self._around = around
         self._fabric: ufm.Poller | None = None
-        reached = around.connect(flags)
-        self._client = Client(
-            reached,
-            qps=flags.kube_api_qps,
-            burst=flags.kube_api_burst,
-            rng=around.chance(),
-            allowance=self._allowance,
-            way=around.way,
-        )
-        # Of its own, so that no number of writes makes a renewal wait.
-        self._lease_client = Client(reached, rng=around.chance(), way=around.way)
+        self._client, self._lease_client = around.clients(flags, self._allowance)
         own = f"{flags.lease_namespace}/{lease_name}" if flags.leader_elect else ""
         claims = rivals.Rivals(own, serves(work), rivals.CONTROLLING)
         self._lookout = rivals.Lookout(self._lease_client, claims, around.awake_or_not)
