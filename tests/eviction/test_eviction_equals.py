@@ -63,7 +63,7 @@ class Watched:
             self.equals = decided(name)
             for seed in range(SEEDS):
                 crowd(seed, name).cycle()
-            patched.setattr(equal_members.NodeAhead, "take", self._ahead(equal_members.NodeAhead.take))
+            patched.setattr(equal_members.NodeAhead, "seat", self._ahead(equal_members.NodeAhead.seat))
             self.herds = decided(name, world=herd)
 
     def _note(self, shortcut, right, *about, count=1):
@@ -100,15 +100,15 @@ class Watched:
 
         return checked
 
-    def _ahead(self, take):
-        """Whoever is placed ahead finds no room without victims, and offers that know nothing yet give the same."""
+    def _ahead(self, seat):
+        """Whoever is seated ahead finds no room without victims, and offers that know nothing yet give the same."""
 
         def checked(ahead, member):
             plan = ahead.plan
             free = plan.place_freely(member)
             wanted = None if free else offers.Offers(plan.session, plan.rules).cheapest(plan, member)
             count = len(plan.units)
-            told = take(ahead, member)
+            told = seat(ahead, member)
             if told:
                 same = wanted and (wanted.row, wanted.units) == (ahead.row, tuple(plan.units[count:]))
                 self._note("ahead", same, member.key, wanted)
