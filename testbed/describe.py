@@ -44,7 +44,7 @@ GATED = (
     "--feature-gates=GenericWorkload=true,GangScheduling=true,TopologyAwareWorkloadScheduling=true,WorkloadAwarePreemption=true,DRADeviceTaintRules=true",
 )
 """What switches on Kubernetes' own gangs and rules about devices, which no server of 1.36 serves by itself."""
-_SUBRESOURCES = frozenset({"binding", "eviction", "finalize", "log", "scale", "status", "token"})
+_SUBRESOURCES = frozenset({"binding", "eviction", "finalize", "log", "resize", "scale", "status", "token"})
 _ACCESS = ("clusterroles", "clusterrolebindings", "roles", "rolebindings")  # in the order in which they are made
 _BOOTSTRAPPED = "kubernetes.io/bootstrapping=rbac-defaults"
 _EXTRA = (

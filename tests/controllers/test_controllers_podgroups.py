@@ -252,6 +252,26 @@ def test_an_existing_group_is_used_as_it_is():
     assert world.groups["podgroup-uid-p"]["spec"] == {"minMember": 9}
 
 
+def test_the_group_of_a_pod_that_is_resized_before_it_has_a_node_follows_it():
+    world = World()
+    world.add(kinds.POD, pod())
+    world.settle()
+    (group,) = world.groups.values()
+    grown = structure.copied(world.pods["p"])
+    grown["metadata"]["generation"] = 2
+    grown["spec"]["containers"][0]["resources"]["requests"]["cpu"] = "3"
+    world.add(kinds.POD, grown)
+    (change,) = world.settle()
+    assert change.body == {"spec": {"minResources": {"count/pods": "1", "pods": "1", "cpu": "3", "requests.cpu": "3"}}}
+    assert change.name == group["metadata"]["name"]
+    placed = structure.copied(grown)
+    placed["metadata"]["generation"] = 3
+    placed["spec"] |= {"nodeName": "n"}
+    placed["spec"]["containers"][0]["resources"]["requests"]["cpu"] = "4"
+    world.add(kinds.POD, placed)
+    assert world.settle() == []
+
+
 def test_scaling_to_nothing_deletes_the_group_and_back_creates_it():
     world = World()
     world.add(kinds.REPLICA_SET, workload())

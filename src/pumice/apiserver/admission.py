@@ -6,7 +6,7 @@ import ipaddress
 from typing import TYPE_CHECKING, Any, Final
 
 from pumice.api import kinds
-from pumice.apiserver import gangs, quota_scopes, quota_usage, statuses
+from pumice.apiserver import gangs, quota_scopes, quota_usage, resizing, statuses
 from pumice.apiserver.built_in import defaults, pod_validity
 from pumice.sim import deletion, priorities, structure
 from pumice.sim.identity import Key
@@ -14,6 +14,7 @@ from pumice.sim.identity import Key
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from pumice.apiserver.requests import Target
     from pumice.apiserver.resources import Resource
     from pumice.sim.history import WatchEventType
     from pumice.sim.store import ObjectStore
@@ -59,6 +60,15 @@ class Admission:
             if _concerns(quota, manifest, resource):
                 self._within_quota(manifest, resource, quota)
 
+    def resize(self, manifest: Document, old: Mapping[str, Any], target: Target) -> None:
+        """Refuse another size of a pod that its node could never grant, that a range forbids, or that a quota has no room for."""
+        resizing.check_node(manifest, self._store)
+        if ranges := self._ranges(target.namespace):
+            self._limits(structure.copied(manifest), ranges)
+        for quota in self.quotas.quotas(target.namespace):
+            if _concerns(quota, manifest, target.resource):
+                self._within_quota(manifest, target.resource, quota, old)
+
     def _seen(self, key: Key, _: WatchEventType, __: Mapping[str, Any]) -> None:
         if key.kind is kinds.PRIORITY_CLASS:
             self._classes = None
@@ -83,12 +93,14 @@ class Admission:
     def _pod(self, manifest: Document, namespace: str) -> None:
         spec = manifest["spec"] = dict(manifest["spec"])  # it may be shared with other pods
         self._priority(manifest, spec)
-        ranges = [each for each in self._store.scan(LIMIT_RANGE) if each["metadata"]["namespace"] == namespace]
-        if ranges:
+        if ranges := self._ranges(namespace):
             manifest["spec"] = spec = structure.copied(spec)
             self._limits(manifest, ranges)
             _check_amounts(manifest)
             manifest["status"]["qosClass"] = defaults.quality(spec)
+
+    def _ranges(self, namespace: str) -> list[Mapping[str, Any]]:
+        return [each for each in self._store.scan(LIMIT_RANGE) if each["metadata"]["namespace"] == namespace]
 
     def _priority(self, manifest: Document, spec: Document) -> None:
         if self._classes is None:
@@ -116,7 +128,9 @@ class Admission:
 
     # ---- quotas
 
-    def _within_quota(self, manifest: Document, resource: Resource, quota: Mapping[str, Any]) -> None:
+    def _within_quota(
+        self, manifest: Document, resource: Resource, quota: Mapping[str, Any], old: Mapping[str, Any] | None = None
+    ) -> None:
         wanted, hard = quota_usage.charges(resource.kind, manifest), structure.mapping(quota, "spec", "hard")
         of_pod = resource.kind is kinds.POD
         missing = sorted(each for each in hard if of_pod and each in _MUST_STATE and each not in wanted)
@@ -126,6 +140,9 @@ class Admission:
             listed = "; ".join(f"{each} for: {container}" for each in missing)
             why = f"failed quota: {quota['metadata']['name']}: must specify {listed}"
             raise statuses.forbidden(resource.plural, resource.group, name, why)
+        if old is not None:
+            before = quota_usage.charges(resource.kind, old)
+            wanted = {each: more for each in wanted if (more := wanted[each] - before.get(each, 0)) > 0}
         used = self.quotas.used(quota)
         over = [
             each

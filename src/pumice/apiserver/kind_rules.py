@@ -42,8 +42,8 @@ class KindRules:
         if complete is not None:
             complete(new)
 
-    def judge(self, new: Document, resource: Resource, old: Mapping[str, Any] | None) -> None:
-        """Refuse an object that is not valid, with every field that is wrong."""
+    def judge(self, new: Document, resource: Resource, old: Mapping[str, Any] | None, subresource: str = "") -> None:
+        """Refuse an object that is not valid, or may not become so through a subresource, with every field that is wrong."""
         found = validity.metadata(new, resource.kind_name)
         found += owner_problems(new)
         if resource.custom:
@@ -52,7 +52,7 @@ class KindRules:
         else:
             required = validity.required(new, resource.node)
             told = {field for _, field, _ in required}
-            special = validity.built_in(new, resource.group, resource.kind_name, old)
+            special = validity.built_in(new, resource.group, resource.kind_name, old, subresource)
             found += required + [cause for cause in special if cause[1] not in told]
         if not found and new["metadata"].get("uid") and new["metadata"].get("ownerReferences"):
             found += self._cycle(new)

@@ -10,7 +10,7 @@ import msgspec
 from aiohttp import web
 
 from pumice.api import kinds
-from pumice.apiserver import answers, bodies, reading, requests, reviews, statuses, versions, watching
+from pumice.apiserver import answers, bodies, reading, requests, resizing, reviews, statuses, versions, watching
 from pumice.apiserver.patching import json_patch
 from pumice.apiserver.tables import rendering
 from pumice.apiserver.webhooks.asking import awaited
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 Document = dict[str, Any]
 _Result = TypeVar("_Result")
 WRITE_SECONDS: Final = 60.0
+_WHOLE: Final = ("", "status", resizing.SUBRESOURCE)  # where the object itself is read and written
 _VERBS: Final = {"POST": "create", "PUT": "update", "PATCH": "patch"}
 _ACCEPTED: Final = (
     "only the following media types are accepted: application/json, application/json;as=Table;v=v1;g=meta.k8s.io"
@@ -116,7 +117,7 @@ class Objects:
             if requests.is_true(query.get("follow")):
                 return await self._followed(call)
             return web.Response(text=self._cluster.logs.read(target, query))
-        if target.subresource not in ("", "status"):
+        if target.subresource not in _WHOLE:
             raise call.not_allowed()
         verb = "get" if target.name else "watch" if requests.is_true(query.get("watch")) else "list"
         if verb not in target.resource.verbs:
@@ -209,9 +210,11 @@ class Objects:
             return answers.json(self._reviews.answer(target, body.decoded(), call.user), 201)
         agent = call.request.headers.get("User-Agent", "")
         options = requests.options(call.query, agent, call.user, verb.title())
-        if target.subresource not in ("", "status"):
+        if target.subresource not in _WHOLE:
             return await self._through_subresource(call, body, options)
-        allowed = target.resource.subresources["status"]["verbs"] if target.subresource else target.resource.verbs
+        allowed = (
+            target.resource.subresources[target.subresource]["verbs"] if target.subresource else target.resource.verbs
+        )
         if verb not in allowed or (verb == "create") is bool(target.name):
             raise call.not_allowed()
         manifest, code = await self._written(call, verb, body, options)

@@ -69,7 +69,7 @@ class Passing:
         self._rules.finish(new, resource)
         if write.options.user is not None:
             granting.check(self._authorizer, write.options.user, write.target, new, write.old)
-        self._rules.judge(new, resource, write.old)
+        self._rules.judge(new, resource, write.old, write.target.subresource)
         self._review(write, new)
         complete(new)
         if asks:

@@ -23,7 +23,6 @@ REFUSED: Final = {
     "portforward": "port-forward needs a container that runs; pods here are simulated and listen on no port",
     "proxy": "nothing listens behind this cluster's services, pods and nodes: they are simulated",
     "ephemeralcontainers": "ephemeral containers need a pod that runs; pods here are simulated",
-    "resize": "pods cannot be resized here",
 }
 _TRUE: Final = frozenset({"1", "t", "T", "true", "TRUE", "True"})
 _NAME: Final = re.compile(r"[^/%]+")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from pumice.api import kinds, timestamp
-from pumice.apiserver import conformity, kind_rules, passing, pod_specs, statuses, versions
+from pumice.apiserver import conformity, kind_rules, passing, pod_specs, resizing, statuses, versions
 from pumice.apiserver.access.attributes import Attributes
 from pumice.apiserver.built_in import defaults, validity
 from pumice.apiserver.ownership import applying, managed
@@ -356,6 +356,8 @@ class Writing:
         new = yield from self.passing.passed(write, new, shape=shape)
         if asks and self._store.find(key) is not stored:
             raise _ChangedError
+        if target.subresource == resizing.SUBRESOURCE:
+            self._admission.resize(new, old, target)
         if owners is not None:
             new["metadata"]["managedFields"] = owners
         else:
@@ -377,6 +379,8 @@ class Writing:
             kept: Document = structure.copied({**old, "metadata": meta})
             kept.pop("status", None)
             return {**kept, "status": new["status"]} if "status" in new else kept
+        if target.subresource == resizing.SUBRESOURCE:
+            return resizing.opened(old, new)
         if target.resource.has_status:
             new.pop("status", None)
             return {**new, "status": structure.copied(old["status"])} if "status" in old else new

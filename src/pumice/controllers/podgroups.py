@@ -91,8 +91,10 @@ class GroupedPods:
     def reconcile(self, namespace: str, name: str, observed: Observed, _: Moment) -> Reconciled:
         """Create the group of a pod that has none, and let the pod name it."""
         pod = observed.find(kinds.POD, namespace, name)
-        if pod is None or not self._members.waits(pod):
+        if pod is None:
             return Reconciled()
+        if not self._members.waits(pod):
+            return Reconciled(steps=self._resized(pod, observed))
         uid = companions.owner_uid(pod)
         group = observed.find(kinds.POD_GROUP, namespace, _group_name(uid))
         steps = []
@@ -106,6 +108,19 @@ class GroupedPods:
         own = pod["metadata"].get("uid", "")
         patch = effects.Patch(kind=kinds.POD, namespace=namespace, name=name, uid=own, body=body)
         return Reconciled(steps=[*steps, Step(request=patch)])
+
+    def _resized(self, pod: Mapping[str, Any], observed: Observed) -> list[Step]:
+        """Let the group of a pod that was resized before it had a node ask for what the pod asks for now, or it might never be let in."""
+        metadata, uid = pod["metadata"], pod["metadata"].get("uid", "")
+        own = companions.group_name(pod) == _group_name(uid) and self._members.are_ours(pod)
+        if not own or metadata.get("generation", 1) == 1 or pod["spec"].get("nodeName"):
+            return []
+        group = observed.find(kinds.POD_GROUP, metadata.get("namespace", ""), _group_name(uid))
+        if group is None or group["metadata"].get("deletionTimestamp"):
+            return []
+        asked = companions.changes(group, self._members.group(pod, uid, None)).get("spec", {})
+        amounts = {"minResources": asked["minResources"]} if "minResources" in asked else {}
+        return [Step(request=_change(group, {"spec": amounts}))] if amounts else []
 
     def _creates(self, pod: Mapping[str, Any], uid: str, observed: Observed) -> bool:
         if knowing.controller(pod) is None:

@@ -28,8 +28,8 @@ def total(parts: Iterable[tuple[Mapping[str, Any], int]]) -> dict[str, str]:
     limits: Amounts = {}
     for spec, members in parts:
         count += members
-        _add(requests, {name: amount * members for name, amount in _pod(spec, "requests").items()})
-        _add(limits, {name: amount * members for name, amount in _pod(spec, "limits").items()})
+        _add(requests, {name: amount * members for name, amount in of_pod(spec, "requests").items()})
+        _add(limits, {name: amount * members for name, amount in of_pod(spec, "limits").items()})
     result = {f"{names.COUNT_PREFIX}pods": str(count), names.PODS: str(count)}
     for name, amount in sorted(requests.items()):
         result[name] = result[f"requests.{name}"] = _writer(name)(amount)
@@ -39,7 +39,7 @@ def total(parts: Iterable[tuple[Mapping[str, Any], int]]) -> dict[str, str]:
     return result
 
 
-def _pod(spec: Mapping[str, Any], field: str) -> Amounts:
+def of_pod(spec: Mapping[str, Any], field: str) -> Amounts:
     """Give the pod formula: what its containers come to, or what is stated for the pod as a whole, plus the overhead.
 
     The overhead enlarges a limit and never makes one.
@@ -47,7 +47,7 @@ def _pod(spec: Mapping[str, Any], field: str) -> Amounts:
     result = of_containers(spec, field)
     whole = _amounts(spec, field)
     result |= {name: amount for name, amount in whole.items() if is_pod_level(name)}
-    overhead = _readable(spec.get("overhead"))
+    overhead = readable(spec.get("overhead"))
     _add(result, {name: amount for name, amount in overhead.items() if field == "requests" or name in result})
     return result
 
@@ -81,10 +81,11 @@ def of_containers(spec: Mapping[str, Any], field: str) -> Amounts:
 
 def _amounts(container: Mapping[str, Any], field: str) -> Amounts:
     resources = container.get("resources")
-    return _readable(resources.get(field)) if isinstance(resources, dict) else {}
+    return readable(resources.get(field)) if isinstance(resources, dict) else {}
 
 
-def _readable(written: object) -> Amounts:
+def readable(written: object) -> Amounts:
+    """Read amounts: bytes, or thousandths; what cannot be read is left out."""
     amounts: Amounts = {}
     for name, text in written.items() if isinstance(written, dict) else ():
         try:

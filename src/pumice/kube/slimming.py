@@ -1,7 +1,7 @@
 """What the controllers of companion groups keep of an object: the few fields it reads, instead of the whole manifest.
 
 A cluster has many pods and replica sets, and of most of them the controller needs nothing at all: a pod that has a group matters only if the
-group follows the scale of its owner.
+group follows the scale of its owner, or the size that it has been given while it waits.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ class _Metadata(_Part, frozen=True, kw_only=True):
     namespace: str = ""
     uid: str = ""
     resource_version: str = ""
+    generation: Any = 1
     deletion_timestamp: Any = None
     labels: Any = None
     annotations: Any = None
@@ -45,6 +46,7 @@ class _Container(_Part, frozen=True):
 
 class _PodSpec(_Part, frozen=True):
     scheduler_name: Any = None
+    node_name: Any = None
     priority_class_name: Any = None
     scheduling_group: Any = None
     workload_ref: Any = None
@@ -119,4 +121,12 @@ def matters(
         return False
     if not found.metadata.annotations.get(names.GROUP_NAME):
         return True
+    if _may_be_resized(found, prefix):
+        return True
     return any(owner.controller and owner.kind in _SCALED for owner in found.metadata.owner_references)
+
+
+def _may_be_resized(pod: core.Pod, prefix: str) -> bool:
+    """Tell whether a pod that waits with a group of its own may ask for something else than when it came."""
+    changed = pod.metadata.generation > 1 and not pod.spec.node_name
+    return changed and pod.metadata.annotations[names.GROUP_NAME] == f"{prefix}{pod.metadata.uid}"

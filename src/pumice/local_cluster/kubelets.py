@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pumice.api import duration, kinds, names, timestamp
 from pumice.controllers.queueing import observed
-from pumice.sim import errors, structure
+from pumice.local_cluster import resizing
+from pumice.sim import deletion, errors, structure
 from pumice.sim.identity import Key
 from pumice.sim.kubelets import plans, pod_life, reports, serving
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from pumice.local_cluster.clock import WallClock
+    from pumice.sim.history import WatchEventType
     from pumice.sim.kubelets.pod_life import Next
     from pumice.sim.store import ObjectStore
 
@@ -36,6 +38,7 @@ class Kubelets(serving.Kubelets):
         super().__init__(store, clock, warn, _MANNER)
         self._tell = tell
         self._is_served = is_served
+        self._deferred: dict[str, dict[Key, None]] = {}  # node -> pods that wait there to be resized
         self.started = 0
         self.ended = 0
 
@@ -54,12 +57,49 @@ class Kubelets(serving.Kubelets):
         if not self._is_served(structure.mapping(pod, "spec").get("nodeName", "")):
             return
         try:
+            if resizing.is_wanted(pod):
+                self._resize(key, pod)
             super()._look(key, pod)
         except (errors.ApiError, AttributeError, KeyError, TypeError, ValueError) as error:
             # one pod that nobody expected must not end the serving of all others
             self._warn(
                 key, pod, "KubeletFailed", f"the simulated kubelet cannot serve it: {type(error).__name__}: {error}"
             )
+
+    def _resize(self, key: Key, pod: Mapping[str, Any]) -> None:
+        """Grant a pod the amounts that it asks for now, or say what keeps its node from it, and look again when others there change."""
+        name = pod["spec"]["nodeName"]
+        node = self._store.find(Key(kinds.NODE, "", name)) or {}
+        verdict = resizing.judge(pod, node, self._others(pod, name))
+        status = resizing.report(pod, verdict, self._stamp())
+        self._deferred.setdefault(name, {})[key] = None
+        if not verdict.reason:
+            self._deferred[name].pop(key)
+        if status is None:
+            return
+        self._store.patch_status(key, {"status": status}, strategic=True)
+        if verdict.reason:
+            self._warn(key, pod, f"Resize{verdict.reason}", f"Pod resize {verdict.reason.lower()}: {verdict.message}")
+        else:
+            self._tell(key, pod, "ResizeCompleted", "Pod resize completed")
+
+    def _others(self, pod: Mapping[str, Any], node: str) -> list[Mapping[str, Any]]:
+        """Give the other pods that hold room on a node."""
+        return [
+            each
+            for each in self._store.scan(kinds.POD)
+            if structure.mapping(each, "spec").get("nodeName") == node
+            and each["metadata"]["uid"] != pod["metadata"]["uid"]
+            and not deletion.is_finished(each)
+        ]
+
+    def _seen(self, key: Key, event_type: WatchEventType, pod: Mapping[str, Any]) -> None:
+        super()._seen(key, event_type, pod)
+        if key.kind is kinds.POD and self._deferred:
+            waiting = self._deferred.get(structure.mapping(pod, "spec").get("nodeName", ""), {})
+            if event_type == "DELETED":
+                waiting.pop(key, None)
+            self._changed.update(waiting)
 
     def _perform(self, key: Key, pod: Mapping[str, Any], wanted: Next) -> None:
         if not self._is_served(structure.mapping(pod, "spec").get("nodeName", "")):

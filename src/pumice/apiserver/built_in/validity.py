@@ -15,6 +15,7 @@ from pumice.apiserver.built_in import (
     placement_validity,
     pod_validity,
     policy_validity,
+    resize_validity,
     slice_validity,
     webhook_validity,
     workload_validity,
@@ -100,13 +101,15 @@ def _below(item: Any, node: Node, path: str) -> Causes:
     return []
 
 
-def built_in(manifest: Mapping[str, Any], group: str, kind: str, old: Mapping[str, Any] | None) -> Causes:
+def built_in(
+    manifest: Mapping[str, Any], group: str, kind: str, old: Mapping[str, Any] | None, subresource: str = ""
+) -> Causes:
     """Check what a schema cannot say about a built-in kind; what nobody changes is not held against whoever changes something else."""
     if (group, kind) == (device_validity.GROUP, "ResourceClaim") and (
         found := device_validity.claim_status(manifest, old)
     ):
         return found
-    rule = _RULES.get((group, kind))
+    rule = _RULES.get((group, f"{kind}/{subresource}")) or _RULES.get((group, kind))
     if (
         rule is not None
         and old is not None
@@ -175,6 +178,7 @@ def _workload(kind: str) -> Rule:
 
 _RULES: Final[Mapping[tuple[str, str], Rule]] = {
     ("", "Pod"): _pod,
+    ("", "Pod/resize"): resize_validity.pod_resize,
     ("", "ConfigMap"): _immutable,
     ("", "Secret"): _secret,
     ("", "Node"): _alone(placement_validity.taints),

@@ -45,12 +45,15 @@ def running(pod: Mapping[str, Any], when: str, host: str, restarts: int = 0, las
         "conditions": [condition(name, when) for name in _READY],
         "containerStatuses": [
             _container(each, {"running": {"startedAt": when}}, ready=True, restarts=restarts, last=last)
+            | granted(pod, each)
             for each in _listed(spec, "containers")
         ],
     }
     if listed := _listed(spec, "initContainers"):
         done = {"terminated": {"exitCode": 0, "reason": "Completed", "startedAt": when, "finishedAt": when}}
-        status["initContainerStatuses"] = [_container(each, done, ready=True) for each in listed]
+        status["initContainerStatuses"] = [_container(each, done, ready=True) | granted(pod, each) for each in listed]
+    if spec.get("resources"):
+        status |= amounts(structure.mapping(pod, "status")) or asked(spec)
     return status
 
 
@@ -93,6 +96,7 @@ def waiting(pod: Mapping[str, Any], when: str, exit_code: int, seconds: int) -> 
                 restarts=restart_count(pod),
                 last={"terminated": terminated(pod, when, exit_code)},
             )
+            | granted(pod, each)
             for each in _listed(structure.mapping(pod, "spec"), "containers")
         ],
     }
@@ -171,6 +175,30 @@ def _container(
         "state": state,
         "lastState": last or {},
     }
+
+
+def granted(pod: Mapping[str, Any], container: Mapping[str, Any]) -> Document:
+    """Give the amounts that a container has: those that its kubelet has granted, at first those that it asks for."""
+    status = structure.mapping(pod, "status")
+    known = [*(status.get("containerStatuses") or ()), *(status.get("initContainerStatuses") or ())]
+    reported: Mapping[str, Any] = next(
+        (each for each in known if structure.mapping(each).get("name") == container.get("name")), {}
+    )
+    return amounts(reported) or asked(container)
+
+
+def amounts(reported: Mapping[str, Any]) -> Document:
+    """Give the amounts that are reported of a container or of a pod as a whole."""
+    return {field: reported[field] for field in ("allocatedResources", "resources") if field in reported}
+
+
+def asked(holder: Mapping[str, Any]) -> Document:
+    """Give the amounts that a container, or a spec as a whole, asks for, as they are reported once they are granted."""
+    stated = structure.mapping(holder, "resources")
+    found = {part: stated[part] for part in ("limits", "requests") if stated.get(part)}
+    return (
+        {"allocatedResources": found["requests"], "resources": found} if "requests" in found else {"resources": found}
+    )
 
 
 def _container_id(pod: Mapping[str, Any]) -> str:
