@@ -262,6 +262,29 @@ def test_a_kind_that_is_not_served_is_empty_and_probed_again():
     asyncio.run(run())
 
 
+def test_that_gangs_of_kubernetes_are_not_served_is_told_once_and_so_is_that_they_are():
+    class Sink:
+        def __init__(self):
+            self.told = []
+
+        def feed(self, kind, event_type, found, _):
+            self.told.append((kind.name, event_type, found.metadata.name))
+
+    async def run():
+        server, sink, clock = WatchServer(kind=kinds.NATIVE_POD_GROUP), Sink(), Clock()
+        server.served = server.serves_at_end = False
+        async with running(server, [WatchSpec(kinds.NATIVE_POD_GROUP)], sink, clock) as informer:
+            await until(lambda: len(clock.slept) == 3)
+            assert sink.told == [("UnservedKind", "ADDED", "podgroups.scheduling.k8s.io")]
+            assert informer.report()[0].errors == 0
+            server.served = True
+            server.write("a")
+            await settle(server, informer)
+        assert sink.told[1:] == [("PodGroup", "ADDED", "a"), ("UnservedKind", "DELETED", "podgroups.scheduling.k8s.io")]
+
+    asyncio.run(run())
+
+
 def test_objects_vanish_with_their_kind_once_that_is_certain():
     async def run():
         server, sink, clock = WatchServer([("quiet",)] * 3 + [("withdraw",)]), CheckingSink(), Clock(stop=30)

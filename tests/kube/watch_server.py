@@ -33,7 +33,8 @@ def bookmark(version, *, end=False):
 class WatchServer:
     """Serves one kind. `streaming` is "offered", "refused" (422) or "broken" (accepted, then an ERROR event)."""
 
-    def __init__(self, script=(), *, streaming="offered"):
+    def __init__(self, script=(), *, streaming="offered", kind=KIND):
+        self.kind = kind
         self.script = deque(script)
         self.streaming = streaming
         self.version = 100
@@ -101,13 +102,13 @@ class WatchServer:
 
     async def request(self, method, path):
         """Answer discovery, which is open to everybody."""
-        assert (method, path) == ("GET", f"/apis/{KIND.api_version}")
+        assert (method, path) == ("GET", f"/apis/{self.kind.api_version}")
         if not self.served:
             raise errors.ApiError(404, "NotFound", "the server could not find the requested resource")
-        return encode({"resources": [{"name": KIND.plural}]})
+        return encode({"resources": [{"name": self.kind.plural}]})
 
     async def list_page(self, kind, *, query):
-        assert kind is KIND
+        assert kind is self.kind
         self.requests.append(("list", dict(query)))
         await asyncio.sleep(0)
         step = self.next_step()
@@ -127,7 +128,7 @@ class WatchServer:
         return encode({"metadata": metadata, "items": found[start : start + limit]})
 
     async def stream(self, kind, *, query, silence):
-        assert kind is KIND
+        assert kind is self.kind
         assert query["allowWatchBookmarks"] == "true"
         self.requests.append(("watch", dict(query)))
         await asyncio.sleep(0)

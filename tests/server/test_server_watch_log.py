@@ -13,10 +13,10 @@ from pumice.server.health import api_silence
 from pumice.server.logs import watch_log
 
 
-def watch(name, state="watching", error="", *, synced=True):
+def watch(name, state="watching", error="", *, synced=True, kind=kinds.POD):
     return WatchReport(
         watch=name,
-        kind=kinds.POD,
+        kind=kind,
         state=state,
         synced=synced,
         objects=1,
@@ -61,6 +61,16 @@ def test_an_interruption_is_told_once_when_it_lasts_and_so_is_its_end(monkeypatc
 def test_a_short_gap_and_a_kind_that_is_not_served_are_not_worth_a_line(monkeypatch):
     absent = [watch("nodes"), watch("pods", "absent", "pods: not found")]
     assert told(monkeypatch, UP, DOWN, UP, DOWN, UP, absent, absent) == []
+
+
+def test_that_kubernetes_own_gangs_are_not_served_is_told_once_and_again_when_they_are(monkeypatch):
+    def groups(state):
+        return [*UP, watch("podgroups.scheduling.k8s.io", state, kind=kinds.NATIVE_POD_GROUP)]
+
+    lines = told(monkeypatch, groups("absent"), groups("absent"), groups("listing"), groups("watching"))
+    assert [line["msg"] for line in lines] == ["a kind is not served", "a kind is served now"]
+    assert {line["kind"] for line in lines} == {"podgroups.scheduling.k8s.io"}
+    assert "GenericWorkload" in lines[0]["so"]
 
 
 def test_kinds_that_are_not_served_are_counted_neither_as_down_nor_among_all(monkeypatch):
