@@ -51,7 +51,7 @@ def test_a_rule_is_what_it_says(rule, wanted):
     [
         "self.a ==",
         "foo(self)",
-        "self.l.sortBy(x, x)",
+        "self.l.transformMap(i, x, x)",
         "self a",
         "1 + 'a' == 2",
         "self.$x",

@@ -1,6 +1,6 @@
 """The functions that Kubernetes adds to CEL, as far as the evaluator does not bring them: quantities, versions, lists, sets, addresses, URLs.
 
-Missing are `indexOf` of lists, whose name the evaluator keeps for texts, `find` and `findAll`, and those of formats.
+Missing are formats, whose answers are optional, and `string` of addresses. `indexOf` and `lastIndexOf` have names of their own, because the evaluator keeps these for texts.
 
 The evaluator knows no objects of others, so a value is a map with one key, which holds a canonical text: equal values are equal maps.
 """
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from pumice.api import quantity
-from pumice.cel import urls, versions
+from pumice.cel import patterns, urls, versions
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -135,30 +135,31 @@ def _chosen(choose: Callable[[list[Any]], Any], values: list[Any]) -> Any:
     return choose(values)
 
 
-def _slice(values: list[Any], start: int, end: int) -> list[Any]:
-    if not 0 <= start <= end <= len(values):
-        raise ValueError(f"{start} to {end} is outside a list of {len(values)}")
-    return values[start:end]
+def _sum(values: list[Any]) -> Any:
+    return sum(values[1:], values[0]) if values else 0
 
 
-def _flattened(values: list[Any]) -> list[Any]:
-    return [item for value in values for item in (value if isinstance(value, list) else [value])]
+def _same(left: Any, right: Any) -> bool:
+    """Tell whether two values are equal in CEL, where true is no 1."""
+    return isinstance(left, bool) is isinstance(right, bool) and bool(left == right)
 
 
-def _distinct(values: list[Any]) -> list[Any]:
-    found: list[Any] = []
-    for value in values:
-        if value not in found:
-            found.append(value)
-    return found
+def _index(values: list[Any], wanted: Any) -> int:
+    return next((place for place, value in enumerate(values) if _same(value, wanted)), -1)
 
 
-def _includes_all(values: list[Any], wanted: list[Any]) -> bool:
-    return all(value in values for value in wanted)
+def _last_index(values: list[Any], wanted: Any) -> int:
+    found = _index(values[::-1], wanted)
+    return -1 if found < 0 else len(values) - 1 - found
 
 
-def _intersect(left: list[Any], right: list[Any]) -> bool:
-    return any(value in right for value in left)
+def _from(find: Callable[..., int], text: str, wanted: str, start: int | None = None) -> int:
+    """Look for a text in another: `find` from a place on, or up to where it may begin."""
+    if start is None:
+        return find(text, wanted)
+    if not 0 <= start <= len(text):
+        raise ValueError(f"index out of range: {start}")
+    return text.find(wanted, start) if find is str.find else text.rfind(wanted, 0, start + len(wanted))
 
 
 # -- addresses -------------------------------------------------------------------------------------------------
@@ -187,6 +188,19 @@ def _can(make: Callable[[str], Value], text: str) -> bool:
 
 def _address(value: Value) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
     return ipaddress.ip_address(value[IP])
+
+
+def _is_link_local_multicast(value: Value) -> bool:
+    address = _address(value)
+    return address in ipaddress.ip_network("224.0.0.0/24" if address.version == 4 else "ff02::/16")
+
+
+def _is_global_unicast(value: Value) -> bool:
+    """Tell whether an address is of one machine beyond its own link, as Go has it: private ones are."""
+    address = _address(value)
+    broadcast = address == ipaddress.IPv4Address("255.255.255.255")
+    local = address.is_unspecified or address.is_loopback or address.is_link_local
+    return not (broadcast or local or address.is_multicast)
 
 
 def _network(value: Value | str) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
@@ -221,6 +235,9 @@ def _numbered(kind: str, wanted: Callable[[int], bool]) -> Function:
 
 
 _PLAIN: Final = ("string", "int", "bool", "value")
+_LISTED: Final = (*_PLAIN, "double", "duration", "timestamp")
+INDEX: Final = "IndexOf"
+LAST_INDEX: Final = "LastIndexOf"
 
 FUNCTIONS: Final[tuple[Function, ...]] = (
     Function("quantity", ("string",), "value", of_quantity, is_member=False),
@@ -249,29 +266,30 @@ FUNCTIONS: Final[tuple[Function, ...]] = (
     Function("compareTo", ("value", "value"), "int", _compare),
     _numbered("isGreaterThan", lambda sign: sign > 0),
     _numbered("isLessThan", lambda sign: sign < 0),
-    Function("sum", ("list",), "any", sum),
+    Function("sum", ("list",), "any", _sum),
     Function("min", ("list",), "any", functools.partial(_chosen, min)),
     Function("max", ("list",), "any", functools.partial(_chosen, max)),
     Function("isSorted", ("list",), "bool", _is_sorted),
-    Function("slice", ("list", "int", "int"), "list", _slice),
-    Function("flatten", ("list",), "list", _flattened),
-    Function("distinct", ("list",), "list", _distinct),
-    Function("sort", ("list",), "list", sorted),
-    Function("sets.contains", ("list", "list"), "bool", _includes_all, is_member=False),
-    Function("sets.intersects", ("list", "list"), "bool", _intersect, is_member=False),
-    Function(
-        "sets.equivalent",
-        ("list", "list"),
-        "bool",
-        lambda left, right: _includes_all(left, right) and _includes_all(right, left),
-        is_member=False,
+    *(Function("includes", (kind, kind), "bool", _same) for kind in _PLAIN),
+    *(Function("includes", ("list", kind), "bool", lambda list_, one: _index(list_, one) >= 0) for kind in _PLAIN),
+    *(Function(INDEX, ("list", kind), "int", _index) for kind in _LISTED),
+    *(Function(LAST_INDEX, ("list", kind), "int", _last_index) for kind in _LISTED),
+    *(
+        Function(name, ("string", "string", *start), "int", functools.partial(_from, find))
+        for name, find in ((INDEX, str.find), (LAST_INDEX, str.rfind))
+        for start in ((), ("int",))
     ),
-    *(Function("includes", (kind, kind), "bool", lambda left, right: left == right) for kind in _PLAIN),
-    *(Function("includes", ("list", kind), "bool", lambda values, wanted: wanted in values) for kind in _PLAIN),
+    Function("find", ("string", "string"), "string", patterns.find),
+    Function("findAll", ("string", "string"), "list", patterns.find_all),
+    Function("findAll", ("string", "string", "int"), "list", patterns.find_all),
     Function("ip", ("string",), "value", _ip, is_member=False),
     Function("isIP", ("string",), "bool", functools.partial(_can, _ip), is_member=False),
     Function("family", ("value",), "int", lambda value: _address(value).version),
     Function("isLoopback", ("value",), "bool", lambda value: _address(value).is_loopback),
+    Function("isLinkLocalMulticast", ("value",), "bool", _is_link_local_multicast),
+    Function("isLinkLocalUnicast", ("value",), "bool", lambda value: _address(value).is_link_local),
+    Function("isGlobalUnicast", ("value",), "bool", _is_global_unicast),
+    Function("ip.isCanonical", ("string",), "bool", lambda text: _ip(text)[IP] == text, is_member=False),
     Function("isUnspecified", ("value",), "bool", lambda value: _address(value).is_unspecified),
     Function("url", ("string",), "value", _url, is_member=False),
     Function("isURL", ("string",), "bool", functools.partial(_can, _url), is_member=False),
@@ -283,6 +301,8 @@ FUNCTIONS: Final[tuple[Function, ...]] = (
     Function("getQuery", ("value",), "any", _of_url("queries")),
     Function("cidr", ("string",), "value", _cidr, is_member=False),
     Function("isCIDR", ("string",), "bool", functools.partial(_can, _cidr), is_member=False),
+    Function("ip", ("value",), "value", lambda value: {IP: str(ipaddress.ip_interface(value[CIDR]).ip)}),
+    Function("masked", ("value",), "value", lambda value: {CIDR: str(_network(value))}),
     Function("prefixLength", ("value",), "int", lambda value: _network(value).prefixlen),
     Function("containsIP", ("value", "value"), "bool", _contains_ip),
     Function("containsIP", ("value", "string"), "bool", _contains_ip),

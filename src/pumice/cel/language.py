@@ -22,7 +22,20 @@ MISSING: Final = (
 )
 _SHOWN: Final = 300
 _JOINING: Final = re.compile(r"\.\s*(?:replace|join|format)\s*\(")
-_LOOPING: Final = re.compile(r"\.\s*(?:all|exists|exists_one|filter|map|bind|optMap|optFlatMap)\s*\(")
+_LOOPING: Final = re.compile(
+    r"\.\s*(?:all|exists|exists_one|existsOne|filter|map|transformList|sortBy|bind|optMap|optFlatMap)\s*\("
+)
+_LONG_RANGE: Final = re.compile(r"\blists\s*\.\s*range\s*\((?!\s*\d{1,2}\s*\))")
+_FLATTENING: Final = re.compile(r"\.\s*flatten\s*\(")
+_LITERALS: Final = (
+    r'[rR][bB]?"{3}.*?"{3}', r"[rR][bB]?'{3}.*?'{3}", r'[rR][bB]?"[^"\n]*"', r"[rR][bB]?'[^'\n]*'",
+    r'"{3}(?:\\.|[^\\])*?"{3}', r"'{3}(?:\\.|[^\\])*?'{3}", r'"(?:\\.|[^"\\])*"', r"'(?:\\.|[^'\\])*'", r"//[^\n]*",
+)  # fmt: skip
+_CALLS: Final = re.compile(rf"{'|'.join(_LITERALS)}|\.\s*(?P<name>indexOf|lastIndexOf)(?=\s*\()", re.DOTALL)
+_RENAMED: Final = {"indexOf": functions.INDEX, "lastIndexOf": functions.LAST_INDEX}
+_NUMBERS: Final = r"'\((?:int|uint|double), (?:int|uint|double)\)'"
+_MIXED: Final = re.compile(rf"found no matching overload for '_(?:<|<=|>|>=)_' applied to {_NUMBERS}")
+_MAPPING: Final = re.compile(r"\.\s*transformMap(?:Entry)?\s*\(")
 _MOST_JOINS: Final = 2
 _MOST_LOOPS: Final = 3
 _LONGEST_JOINING: Final = 2048
@@ -62,13 +75,11 @@ class Language:
 
     def __init__(self, variables: Iterable[str]) -> None:
         cel = evaluator()
-        kinds = cel.Type
-        extensions = [
-            getattr(importlib.import_module(f"cel_expr_python.ext.{module}"), name)() for module, name in _EXTENSIONS
-        ]
-        self._error = kinds.ERROR
+        self._error = cel.Type.ERROR
         self._environment = cel.NewEnv(
-            variables=dict.fromkeys(variables, kinds.DYN), extensions=extensions, functions=_declared(cel)
+            config=cel.NewEnvConfigFromYaml(_CONFIGURATION),
+            variables=dict.fromkeys(variables, cel.Type.DYN),
+            functions=_declared(cel),
         )
 
     def compile(self, expression: str) -> Program:
@@ -80,18 +91,20 @@ class Language:
             raise CelError(
                 "it puts texts or lists together inside loops, or again and again, and what it makes may be too large"
             )
+        if _MAPPING.search(expression):
+            raise CelError("transformMap and transformMapEntry are not evaluated here")
+        renamed = _renamed(expression)
         try:
-            return Program(self._environment.compile(expression), self._error)
+            return Program(self._environment.compile(renamed), self._error)
         except Exception as error:  # noqa: BLE001  the evaluator says everything by one kind of exception
-            raise CelError(_first_line(error)) from None
+            if wrong := _wrong(error):
+                raise CelError(_first_line(wrong)) from None
+        # Kubernetes compares numbers of all types; nothing else was wrong with the types, so they need not be checked.
+        return Program(self._environment.compile(renamed, disable_check=True), self._error)
 
 
-_EXTENSIONS: Final = (
-    ("ext_bindings", "ExtBindings"),
-    ("ext_strings", "ExtStrings"),
-    ("ext_optional", "ExtOptional"),
-    ("ext_math", "ExtMath"),
-)
+_EXTENSIONS: Final = ("bindings", "strings", "optional", "math", "lists", "sets", "two-var-comprehensions")
+_CONFIGURATION: Final = "extensions:\n" + "".join(f"- name: {name}\n" for name in _EXTENSIONS)
 
 
 def evaluator() -> ModuleType:
@@ -121,6 +134,8 @@ def _may_grow(expression: str) -> bool:
     """Tell whether an expression could make something that is larger than memory: the evaluator bounds iterations, not sizes."""
     joins = len(_JOINING.findall(expression))
     loops = len(_LOOPING.findall(expression))
+    if _LONG_RANGE.search(expression) or (loops and _FLATTENING.search(expression)):
+        return True
     if joins:
         return joins > _MOST_JOINS or loops > 1 or len(expression) > _LONGEST_JOINING
     return loops > _MOST_LOOPS and "+" in expression
@@ -138,6 +153,8 @@ def _declared(cel: ModuleType) -> list[Any]:
         "list": kinds.List(kinds.DYN),
         "value": value,
         "any": kinds.DYN,
+        "duration": kinds.DURATION,
+        "timestamp": kinds.TIMESTAMP,
     }
     by_name: dict[str, list[Any]] = {}
     for index, each in enumerate(functions.FUNCTIONS):
@@ -152,9 +169,28 @@ def _declared(cel: ModuleType) -> list[Any]:
     return [cel.FunctionDecl(name, overloads) for name, overloads in by_name.items()]
 
 
+def _renamed(expression: str) -> str:
+    """Call functions by the names that they have here, which are as long as those that they are written with."""
+
+    def told(found: re.Match[str]) -> str:
+        name = found["name"]
+        return found[0].replace(name, _RENAMED[name]) if name else found[0]
+
+    return _CALLS.sub(told, expression)
+
+
+def _wrong(error: Exception) -> str:
+    """Give the first thing that is wrong with an expression; to compare numbers of two types is not."""
+    lines = str(error).splitlines()
+    told = [line for line in lines if "ERROR: " in line] or lines[:1]
+    return next((line for line in told if not _MIXED.search(line)), "")
+
+
 def _first_line(error: object) -> str:
     """Say an error in a line: the evaluator draws the place below."""
     text = str(error).strip()
     place, _, _ = text.partition("\n")
+    for written, known in _RENAMED.items():
+        place = place.replace(known, written)
     place = place.removeprefix("INVALID_ARGUMENT: ").removeprefix("ERROR: ").removeprefix("<input>:")
     return place if len(place) <= _SHOWN else place[: _SHOWN - 1] + "…"

@@ -20,7 +20,7 @@ Budget = list[int]
 MOST_STEPS: Final = 200_000
 """How many items of lists and maps all rules about one object may look at, by what their loops could come to."""
 _MOST_AT_ONCE: Final = 10_000  # iterations after which the evaluator ends by itself
-_LOOPS: Final = re.compile(r"\.\s*(?:all|exists|exists_one|filter|map)\s*\(")
+_LOOPS: Final = re.compile(r"\.\s*(?:all|exists|exists_one|existsOne|filter|map|transformList|sortBy)\s*\(")
 _RULES: Final = ("self", "oldSelf")
 _CONDITIONS: Final = ("object", "oldObject", "request")
 NOT_EVALUATED: Final = f"validation rules of custom resources are not evaluated: {language.MISSING}"
