@@ -16,7 +16,7 @@ from pumice.api import decoding, kinds
 from pumice.server.flags.addresses import Address
 from pumice.web import serving
 from pumice.web.cluster import Cluster
-from pumice.web.guarding import Guard
+from pumice.web.guarding import PrintedToken
 from testbed import browser
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def churn() -> list[cases.Figure]:
         cluster.board.update(worlds.START + (2 * number + 1) * 1_000_000)
         seconds.append(process_time() - began)
     began = process_time()
-    gzip.compress(cluster.board.whole(), 1)
+    gzip.compress(cluster.board.whole().data(), 1)
     whole = process_time() - began
     median = statistics.median(seconds)
     return [
@@ -104,7 +104,7 @@ def page() -> list[cases.Figure]:
 
 async def _used(cluster: Cluster) -> dict[str, float]:
     """Open the page, go through its views, and let things change."""
-    guard = Guard()
+    guard = PrintedToken()
     server = serving.Server(cluster, guard)
     bound = await server.start(Address("127.0.0.1", 0))
     try:

@@ -38,11 +38,11 @@ def played(happened):
         seen = board.version
         board.update(worlds.NOW + second * 1_000_000)
         if page is None:
-            page = decoded(board.whole())
+            page = decoded(board.whole().data())
         else:
             for each in board.since(seen):
                 applied(page, decoded(each.data))
-        scenes.append((worlds.NOW + second * 1_000_000, decoded(board.whole())["rows"]))
+        scenes.append((worlds.NOW + second * 1_000_000, decoded(board.whole().data())["rows"]))
     return board, page, scenes
 
 
@@ -59,15 +59,15 @@ def applied(page, batch):
 def test_page_that_takes_every_batch_shows_what_is_there(happened):
     board, page, _ = played(happened)
     if page is not None:
-        assert page["rows"] == decoded(board.whole())["rows"]
+        assert page["rows"] == decoded(board.whole().data())["rows"]
 
 
 @given(batches)
 def test_past_is_what_it_was(happened):
     board, _, scenes = played(happened)
     for moment, rows in scenes:
-        assert decoded(board.at(moment))["rows"] == rows
-        assert decoded(board.at(moment + 999_999))["rows"] == rows
+        assert decoded(board.at(moment).data())["rows"] == rows
+        assert decoded(board.at(moment + 999_999).data())["rows"] == rows
 
 
 def test_nothing_new_is_no_batch():
@@ -100,10 +100,10 @@ def test_memory_is_bounded_in_bytes_and_in_time():
         board.update(worlds.NOW + number * 1_000_000)
     assert sum(step.size for step in board._steps) <= 5_000
     assert worlds.NOW < board.first < board.time
-    (row,) = decoded(board.at(board.first))["rows"]["nodes"].values()
+    (row,) = decoded(board.at(board.first).data())["rows"]["nodes"].values()
     assert row["allocatable"]["cpu"] == 1000 * ((board.first - worlds.NOW) // 1_000_000 + 1)
     # what is before that is shown as the first moment that is known
-    assert decoded(board.at(0))["rows"] == decoded(board.at(board.first))["rows"]
+    assert decoded(board.at(0).data())["rows"] == decoded(board.at(board.first).data())["rows"]
 
 
 def test_phases_of_a_job_are_remembered_with_when_they_began():

@@ -15,6 +15,7 @@ from pumice.framework import registry
 from pumice.model import resources
 from pumice.study import explanation, explanation_text, files
 from pumice.web import asking, questions, sources, studying
+from pumice.web.sight import EVERYTHING
 
 EXAMPLE = "docs/examples/why/03-queue-capability.yaml"
 
@@ -143,6 +144,6 @@ def test_questions_that_pile_up_are_refused():
         cluster = worlds.small()
         asked = asking.Asking(cluster.objects.whole, lambda: cluster.about, lambda: worlds.NOW)
         asked._waiting = asking.MOST_WAITING
-        return await asked.ask(questions.Shares())
+        return await asked.ask(questions.Shares(), EVERYTHING)
 
     assert "try again in a moment" in asyncio.run(run()).problem

@@ -38,14 +38,14 @@ def test_every_moment_is_what_its_scheduler_knew(recorded):
         moments[step.now] = {name for name, each in cluster.nodes.by_name.items() if each.object is not None}
     assert len(moments) > 5
     for moment, nodes in moments.items():
-        assert set(rows(board.at(moment))["nodes"]) == nodes
+        assert set(rows(board.at(moment).data())["nodes"]) == nodes
 
 
 def test_segment_that_begins_with_a_state_shows_it(recorded):
     paths = rig.files(recorded)
     whole, last = shown(paths), shown(paths[-1:])
     assert len(paths) > 2
-    assert rows(last.board.whole()) == rows(whole.board.whole())
+    assert rows(last.board.whole().data()) == rows(whole.board.whole().data())
 
 
 def test_recording_that_is_cut_off_is_shown_as_far_as_it_goes_and_says_so(recorded, tmp_path):

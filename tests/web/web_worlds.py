@@ -11,7 +11,7 @@ from pumice.api import decoding, kinds
 from pumice.server.flags.addresses import Address
 from pumice.web import serving
 from pumice.web.cluster import Cluster
-from pumice.web.guarding import Guard
+from pumice.web.guarding import PrintedToken
 
 NOW = 1_767_225_600_000_000  # 2026-01-01T00:00:00Z
 CREATED = "2025-12-31T23:00:00Z"
@@ -121,7 +121,7 @@ class Served:
 
 @contextlib.asynccontextmanager
 async def served(cluster):
-    guard = Guard()
+    guard = PrintedToken()
     server = serving.Server(cluster, guard)
     bound = await server.start(Address("127.0.0.1", 0))
     # Cookies of addresses without a name are kept only by who is told to.

@@ -37,7 +37,7 @@ class Served:
         )
         self.bundle = certificates.make(["127.0.0.1"], webhooks_clock.now())
         self.context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-        process.load(self.context, self.bundle)
+        certificates.load(self.context, self.bundle)
         self.trusted = ssl.create_default_context(cadata=self.bundle.authorities.decode())
 
     async def __aenter__(self):
@@ -243,7 +243,7 @@ def test_a_new_certificate_is_shown_to_whoever_connects_next_without_a_restart()
         async with Served() as server:
             await server.post("/jobs/validate", review(objects.job()))
             second = certificates.make(["127.0.0.1"], webhooks_clock.now(), server.bundle.authorities)
-            process.load(server.context, second)
+            certificates.load(server.context, second)
             both = ssl.create_default_context(cadata=second.authorities.decode())
             alone = ssl.create_default_context(cadata=server.bundle.authorities.decode())
             seen = []

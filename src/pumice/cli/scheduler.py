@@ -26,7 +26,12 @@ def _run(given: dict[str, Any]) -> int:
     from pumice.server import process  # noqa: PLC0415  imports numpy and aiohttp, which help does not need
     from pumice.server.flags import settings  # noqa: PLC0415
 
-    return process.run(settings.read(given))
+    wanted = settings.read(given)
+    if not wanted.web_address:
+        return process.run(wanted)
+    from pumice.web.beside import Beside  # noqa: PLC0415  only where the page is served
+
+    return process.run(wanted, Beside)
 
 
 command = process_command.made(

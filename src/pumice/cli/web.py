@@ -144,9 +144,9 @@ async def _recorded(path: str, known: Any, policy: Policy, address: Address) -> 
 
 async def _serve(cluster: Any, address: Address) -> None:
     from pumice.web import running  # noqa: PLC0415  as above
-    from pumice.web.guarding import Guard  # noqa: PLC0415  as above
+    from pumice.web.guarding import PrintedToken  # noqa: PLC0415  as above
 
-    guard = Guard()
+    guard = PrintedToken()
 
     def tell(bound: Address) -> None:
         click.echo(f"{cluster.source} is shown at\n\n  http://{bound}/#token={guard.token}\n\nCtrl-C ends it.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import importlib
 import math
 import os
@@ -22,7 +23,7 @@ from pumice.kube import election, errors, grouping, lease_holders, rivals
 from pumice.kube.watches import informers
 from pumice.kube.writes.world import KubeWorld
 from pumice.scheduler import Scheduler
-from pumice.server import dump, extending, geometries, reporting, surroundings
+from pumice.server import dump, extending, geometries, onlooking, reporting, surroundings
 from pumice.server.configuration import plugin_files, policy, refusals, sources
 from pumice.server.flags import controller_settings
 from pumice.server.health import api_silence, overdue
@@ -54,8 +55,8 @@ if TYPE_CHECKING:
 FINISH: Final = 4.0  # seconds that writes get at the end
 
 
-def run(settings: Settings) -> int:
-    """Run the scheduler until it is told to end; returns the exit status."""
+def run(settings: Settings, onlooker: Callable[[Settings, Log], onlooking.Onlooker] | None = None) -> int:
+    """Run the scheduler until it is told to end, with somebody who looks on if one is given; returns the exit status."""
     log = logs.Log(settings.v, settings.logging_format)
     logs.adopt_libraries(log)
     log.info("starting", version=__version__)
@@ -64,7 +65,7 @@ def run(settings: Settings) -> int:
     if settings.cache_dumper:
         dump.check(settings.cache_dump_dir, log)
     try:
-        process = Process(settings, log)
+        process = Process(settings, log, onlooker=None if onlooker is None else onlooker(settings, log))
     except (ConfigurationError, errors.KubeError, sources.SourceError, plugin_files.FolderError, ValueError) as error:
         return _refuse(log, error)
     return process.run()
@@ -88,8 +89,10 @@ class Process:
         log: Log,
         watching: watchdog.Watchdog | None = None,
         around: surroundings.Surroundings = surroundings.REAL,
+        onlooker: onlooking.Onlooker | None = None,
     ) -> None:
         self._settings = settings
+        self._onlooker = onlooker
         self._log = log
         self._around = around
         self._watchdog = watchdog.Watchdog(log) if watching is None else watching
@@ -232,9 +235,12 @@ class Process:
             workloads=gates.get("WorkLoadSupport", True),
             disruption_budgets=gates.get("PodDisruptionBudgetsSupport", True),
             numatopology=gates.get("ResourceTopology", True),
-            raw=grouping.WATCHED,
+            raw=grouping.WATCHED if self._onlooker is None else (*grouping.WATCHED, *self._onlooker.raw),
         )
         sink = watch_feed.WatchFeed(self._cache, self._groups, self._reporter.meter.noticed, self._box)
+        if self._onlooker is not None:
+            sink.onlooker = self._onlooker
+            specs += self._onlooker.specs
         return informers.Informers(self._client, specs, sink, rng=self._around.chance(), now=self._around.seconds)
 
     def _parts(self) -> io_thread.Parts:
@@ -247,6 +253,9 @@ class Process:
         ]
         if self._settings.scheduler_conf:
             chores.append(self._follow_configuration)
+        if self._onlooker is not None:
+            told = onlooking.Around(self._known.catalog(), lambda: self._policy.current, self._reporter.on_itself)
+            chores.append(functools.partial(self._onlooker.run, told))
         return io_thread.Parts(
             [self._client, self._lease_client],
             self._informers,

@@ -15,6 +15,7 @@ from pumice.server.configuration.sources import CONFIG_MAP
 from pumice.server.health import checks
 from pumice.server.health.api_silence import reason
 from pumice.server.metrics import exposition, job_samples, metering, series
+from pumice.server.onlooking import CycleTimes, SelfReport
 from pumice.server.threads import mailbox
 
 if TYPE_CHECKING:
@@ -97,6 +98,7 @@ class Reporter:
         self._latest: list[Sample] = []
         self._scrape: asyncio.Task[bytes] | None = None
         self._cycles = {"decided": 0, "skipped": 0}
+        self._times = CycleTimes()
         self._breakdowns: dict[tuple[str, str], int] = {}
         self._broken: dict[tuple[str, str], int] = {}
 
@@ -133,6 +135,22 @@ class Reporter:
         if self._informers is None or self._scheduler is None:
             return "starting"
         return missing(self._informers)
+
+    def on_itself(self) -> SelfReport:
+        """Say how the process is doing, for whoever looks on."""
+        by_plugin: dict[str, int] = {}
+        for (_, plugin), count in list(self._breakdowns.items()):
+            by_plugin[plugin or "unknown"] = by_plugin.get(plugin or "unknown", 0) + count
+        troubles = (self._missing(), self._policy.problem, self._policy.unusable)
+        return SelfReport(
+            leading=self._decider is not None and self._decider.deciding,
+            decided=self._cycles["decided"],
+            skipped=self._cycles["skipped"],
+            breakdowns=by_plugin,
+            troubles=tuple(each for each in troubles if each),
+            silence=self._api_silence.silence(),
+            **self._times.told(),
+        )
 
     # -- metrics -----------------------------------------------------------------------------------------------
 
@@ -211,6 +229,7 @@ class Reporter:
             self._cycles["skipped"] += 1
             return
         self._cycles["decided"] += 1
+        self._times.add(microseconds)
         self.meter.begun = True
         self.meter.cycle(microseconds / 1000)
         if self._job_samples is not None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from pumice.api import kinds
 from pumice.framework import explaining
 from pumice.framework import registry as registries
 from pumice.server.configuration import plugin_files
@@ -23,13 +24,15 @@ from pumice.study import (
     rights,
 )
 from pumice.study.state import StudyError
-from pumice.web import questions
+from pumice.web import hiding, questions
+from pumice.web.sight import EVERYTHING
 
 if TYPE_CHECKING:
     from pumice.framework.registry import Registry
     from pumice.study.configuring import Policy
     from pumice.study.rehearsal import Rehearsal
     from pumice.study.state import State
+    from pumice.web.sight import Sight
 
 PASTED: Final = "what was pasted"
 
@@ -50,8 +53,38 @@ def registry(plugins: str) -> Registry:
     return plugin_files.extend(known, plugins) if plugins else known
 
 
-def answer(subject: Subject, question: questions.Question) -> questions.Answer:
-    """Answer a question; what goes wrong is part of the answer."""
+def answer(subject: Subject, question: questions.Question, sight: Sight = EVERYTHING) -> questions.Answer:
+    """Answer a question, without names that may not be seen; what goes wrong is part of the answer."""
+    told = _answered(subject, question)
+    if sight.is_whole:
+        return told
+    hider = _hider(subject, sight)
+    body = msgspec.json.encode(hider.value(msgspec.json.decode(told.body))) if told.body else b""
+    return questions.Answer(body=body, problem=hider.text(told.problem))
+
+
+def _hider(subject: Subject, sight: Sight) -> hiding.Hider:
+    """Know all names there are, and what stands for those that may not be read; a name that something else has, too, may be."""
+    namespaces: set[str] = set()
+    hidden: dict[str, str] = {}
+    known: set[str] = set()
+    for kind, found in subject.state.objects:
+        namespace, name = found.metadata.namespace, found.metadata.name
+        namespaces.add(namespace)
+        if kind is kinds.NODE or kind is kinds.QUEUE:
+            may, instead = (sight.nodes, hiding.NODE) if kind is kinds.NODE else (sight.queues, hiding.QUEUE)
+        elif namespace:
+            may, instead = sight.names(namespace), hiding.JOB
+        else:
+            continue
+        if may:
+            known.add(name)
+        else:
+            hidden[name] = instead
+    return hiding.Hider(sight, namespaces.__contains__, lambda name: None if name in known else hidden.get(name))
+
+
+def _answered(subject: Subject, question: questions.Question) -> questions.Answer:
     try:
         match question:
             case questions.Explain():

@@ -7,10 +7,13 @@ import contextlib
 import os
 import sys
 from collections.abc import Callable, Iterable
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from pumice.web import questions
 from pumice.web.questions import Answer
+
+if TYPE_CHECKING:
+    from pumice.web.sight import Sight
 
 SECONDS: Final = 60.0
 """For one answer."""
@@ -44,24 +47,24 @@ class Asking:
         if self._process is not None:
             self._news[identity] = change
 
-    async def ask(self, question: questions.Question) -> Answer:
+    async def ask(self, question: questions.Question, sight: Sight) -> Answer:
         """Answer a question in its turn, or say why not."""
         if self._waiting >= MOST_WAITING:
             return Answer(problem=f"{self._waiting} questions wait for an answer already; try again in a moment")
         self._waiting += 1
         try:
             async with self._turn:
-                return await self._answered(question, self.seconds)
+                return await self._answered(question, sight, self.seconds)
         finally:
             self._waiting -= 1
 
-    async def _answered(self, question: questions.Question, seconds: float) -> Answer:
+    async def _answered(self, question: questions.Question, sight: Sight, seconds: float) -> Answer:
         try:
             async with asyncio.timeout(seconds + _SLACK):
                 process = await self._current()
                 assert process.stdin is not None  # noqa: S101  it was started with pipes
                 assert process.stdout is not None  # noqa: S101  as above
-                process.stdin.write(questions.packed(questions.Ask(question, self._now(), seconds)))
+                process.stdin.write(questions.packed(questions.Ask(question, self._now(), seconds, sight)))
                 await process.stdin.drain()
                 head = await process.stdout.readexactly(questions.HEAD)
                 return questions.ANSWERS.decode(await process.stdout.readexactly(questions.length(head)))

@@ -13,7 +13,7 @@ import msgspec
 from pumice.api import duration
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
     from pumice.study.following.tracking import Tracker
 
@@ -33,10 +33,45 @@ Place = tuple[str, str]
 
 
 class Batch(NamedTuple):
-    """What is new with a version."""
+    """What is new with a version: encoded for who may see everything, and in its pieces."""
 
     version: int
     data: bytes
+    places: tuple[Place, ...] = ()
+    facts: tuple[str, ...] = ()
+    evictions: tuple[bytes, ...] = ()
+    sample: bytes = b""
+
+
+class Head(NamedTuple):
+    """What stands before all rows."""
+
+    version: int
+    time: int
+    first: int
+    pods: int
+    total: dict[str, int]
+
+
+class Pieces(NamedTuple):
+    """What a page is told, not yet put together: rows (None for one that is gone), facts, evictions and samples, each of them JSON."""
+
+    head: Head
+    rows: Iterable[tuple[Place, bytes | None]]
+    facts: Iterable[tuple[str, bytes]]
+    evictions: Iterable[bytes]
+    pulse: Iterable[bytes]
+
+    def data(self) -> bytes:
+        """Put them together."""
+        parts = [
+            *(b'"%s":%s' % (name.encode(), msgspec.json.encode(each)) for name, each in self.head._asdict().items()),
+            b'"rows":' + _tables(self.rows),
+            b'"facts":' + _mapping(self.facts),
+            b'"evictions":[' + b",".join(self.evictions) + b"]",
+            b'"pulse":[' + b",".join(self.pulse) + b"]",
+        ]
+        return b"{" + b",".join(parts) + b"}"
 
 
 class _Step(NamedTuple):
@@ -141,15 +176,10 @@ class Board:
     def _batch(
         self, before: Iterable[Place], news: list[tuple[str, bytes]], evictions: list[bytes], sample: bytes
     ) -> Batch:
-        rows = ((place, self._rows.get(place)) for place in before)
-        parts = [
-            *self._head(),
-            b'"rows":' + _tables(rows),
-            b'"facts":' + _mapping(news),
-            b'"evictions":[' + b",".join(evictions) + b"]",
-            b'"pulse":[' + sample + b"]",
-        ]
-        batch = Batch(self.version, b"{" + b",".join(parts) + b"}")
+        places = tuple(before)
+        rows = ((place, self._rows.get(place)) for place in places)
+        pieces = Pieces(self._head(), rows, news, evictions, [sample] if sample else [])
+        batch = Batch(self.version, pieces.data(), places, tuple(name for name, _ in news), tuple(evictions), sample)
         self._batches.append(batch)
         self._batch_bytes += len(batch.data)
         while self._batch_bytes > CATCHING_UP and len(self._batches) > 1:
@@ -166,11 +196,24 @@ class Board:
             return None
         return [batch for batch in self._batches if batch.version > version]
 
-    def whole(self) -> bytes:
+    def gathered(self, batches: Iterable[Batch]) -> Pieces:
+        """Give what is new with some batches in one piece, as it is by now."""
+        listed = list(batches)
+        places = dict.fromkeys(place for batch in listed for place in batch.places)
+        facts = dict.fromkeys(name for batch in listed for name in batch.facts)
+        return Pieces(
+            self._head(),
+            ((place, self._rows.get(place)) for place in places),
+            ((name, self._facts[name]) for name in facts),
+            [each for batch in listed for each in batch.evictions],
+            [batch.sample for batch in listed if batch.sample],
+        )
+
+    def whole(self) -> Pieces:
         """Give everything as it is."""
         return self._scene(self._rows.items(), self.time)
 
-    def at(self, moment: int) -> bytes:
+    def at(self, moment: int) -> Pieces:
         """Give everything as it was; before what is remembered, as it was then."""
         rows: dict[Place, bytes | None] = dict(self._rows)
         for step in reversed(self._steps):
@@ -183,21 +226,12 @@ class Board:
         """Give the phases that a job was seen to enter, with when."""
         return list(self._lives.get(name, ()))
 
-    def _scene(self, rows: Iterable[tuple[Place, bytes | None]], time: int) -> bytes:
-        parts = [
-            *self._head(time),
-            b'"rows":' + _tables(rows),
-            b'"facts":' + _mapping(self._facts.items()),
-            b'"evictions":[' + b",".join(self._evictions) + b"]",
-            b'"pulse":[' + b",".join(self._pulse) + b"]",
-        ]
-        return b"{" + b",".join(parts) + b"}"
+    def _scene(self, rows: Iterable[tuple[Place, bytes | None]], time: int) -> Pieces:
+        return Pieces(self._head(time), rows, self._facts.items(), self._evictions, self._pulse)
 
-    def _head(self, time: int | None = None) -> Iterator[bytes]:
-        numbers = {"version": self.version, "time": time or self.time, "first": self.first, "pods": self._tracker.pods}
-        for name, number in numbers.items():
-            yield f'"{name}":{number}'.encode()
-        yield b'"total":' + msgspec.json.encode(self._tracker.total)
+    def _head(self, time: int | None = None) -> Head:
+        tracker = self._tracker
+        return Head(self.version, time or self.time, self.first, tracker.pods, tracker.total)
 
 
 def _tables(rows: Iterable[tuple[Place, bytes | None]]) -> bytes:

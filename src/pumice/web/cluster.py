@@ -13,9 +13,12 @@ from pumice.web import questions
 from pumice.web.asking import Asking
 from pumice.web.board import Board
 from pumice.web.objects import Objects
+from pumice.web.sight import EVERYTHING
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from pumice.web.sight import Sight
 
 TURN: Final = 1.0
 """Seconds between two looks at what is new."""
@@ -42,9 +45,13 @@ class Cluster:
         self._facts: dict[str, Any] = {}
         self._looked_after = -1  # so many changes shares were last asked for
 
-    async def ask(self, question: questions.Question) -> questions.Answer:
-        """Answer a question about what is there now."""
-        return await self._asking.ask(question)
+    async def ask(self, question: questions.Question, sight: Sight = EVERYTHING) -> questions.Answer:
+        """Answer a question about what is there now, without names that may not be seen."""
+        return await self._asking.ask(question, sight)
+
+    def told(self, facts: dict[str, Any]) -> None:
+        """Take facts that somebody else knows."""
+        self._facts |= facts
 
     def turn(self) -> bool:
         """Take what is new; tells whether anything is."""

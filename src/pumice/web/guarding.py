@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import abc
 import hmac
 import secrets
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from aiohttp import web
 
+from pumice.web import sight
+
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
+
+    from pumice.web.sight import Sight
 
     Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -29,6 +34,7 @@ HEADERS: Final = {
 _OWN_SITE: Final = ("", "same-origin", "none")
 OPEN: Final = "/api/session"
 """The one path below /api/ that is open to whoever has not signed in."""
+LONGEST_TOKEN: Final = 16_384
 
 
 def refused(status: HTTPStatus, text: str) -> web.Response:
@@ -36,19 +42,77 @@ def refused(status: HTTPStatus, text: str) -> web.Response:
     return web.json_response({"problem": text}, status=status)
 
 
-class Guard:
-    """Knows the token that was printed, and the hosts by which a browser may call this server."""
+class Looker(Protocol):
+    """Somebody who has signed in."""
 
-    def __init__(self, token: str = "") -> None:
-        self.token = token or secrets.token_urlsafe(24)
-        self.hosts: frozenset[str] = frozenset()
-        self._cookie = "pumice"
+    name: str
 
+    async def arrive(self) -> None:
+        """Wait until it is known what they may see."""
+
+    def is_there(self) -> bool:
+        """Tell whether they still are."""
+
+    def sight(self) -> Sight:
+        """Say what they may see now."""
+
+    def notes(self) -> list[str]:
+        """Say what they should know of what they do not see."""
+
+
+class _Owner:
+    """Whoever has the token that was printed sees what the user who started the page may read."""
+
+    name = ""
+
+    async def arrive(self) -> None:
+        pass
+
+    def is_there(self) -> bool:
+        return True
+
+    def sight(self) -> Sight:
+        return sight.EVERYTHING
+
+    def notes(self) -> list[str]:
+        return []
+
+
+OWNER: Final[Looker] = _Owner()
+
+
+class Guard(abc.ABC):
+    """Checks every request; subclasses know the hosts by which a browser may call this server, and whoever has signed in."""
+
+    @abc.abstractmethod
     def listens(self, host: str, port: int) -> None:
-        """Hear where the server listens: names of other machines that point here are not answered."""
-        names = {host, "localhost", "127.0.0.1", "::1"}
-        self.hosts = frozenset(f"[{name}]:{port}" if ":" in name else f"{name}:{port}" for name in names)
-        self._cookie = f"pumice-{port}"  # cookies do not tell ports apart
+        """Hear where the server listens."""
+
+    @abc.abstractmethod
+    def called(self, host: str) -> bool:
+        """Tell whether this server is called by a name: names of other machines that point here are not answered."""
+
+    @abc.abstractmethod
+    def looker(self, request: web.Request) -> Looker | None:
+        """Say who asks; None if nobody who has signed in does."""
+
+    @abc.abstractmethod
+    async def sign_in(self, request: web.Request) -> web.Response:
+        """Exchange what somebody gives for a cookie that scripts cannot read."""
+
+    async def sign_out(self, _request: web.Request) -> web.Response:
+        """Forget a cookie, where there are several."""
+        return web.json_response({})
+
+    def whose(self, request: web.Request) -> Looker:
+        """Say who asks, of whom there is somebody."""
+        found = self.looker(request)
+        if found is None:
+            raise web.HTTPUnauthorized(reason=self.nobody)
+        return found
+
+    nobody: str
+    """What is said to whoever has not signed in."""
 
     @web.middleware
     async def check(self, request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -62,10 +126,10 @@ class Guard:
 
     def _problem(self, request: web.Request) -> web.Response | None:
         host = request.headers.get("Host", "")
-        if host.lower() not in self.hosts:
+        if not self.called(host.lower()):
             return refused(
                 HTTPStatus.MISDIRECTED_REQUEST,
-                "this server is not called by that name; use the address that was printed",
+                "this server is not called by that name; use the address that was printed, or name it with --web-hosts",
             )
         origin = request.headers.get("Origin")
         if origin is not None and origin.lower() != f"{request.scheme}://{host.lower()}":
@@ -73,22 +137,52 @@ class Guard:
         if request.path.startswith("/api/"):
             if request.headers.get("Sec-Fetch-Site", "") not in _OWN_SITE:
                 return refused(HTTPStatus.FORBIDDEN, "requests from other pages are not answered")
-            if request.path != OPEN and not self.knows(request.cookies.get(self._cookie, "")):
-                return refused(HTTPStatus.UNAUTHORIZED, "open the address that was printed, with its token, or sign in")
+            if request.path != OPEN and self.looker(request) is None:
+                return refused(HTTPStatus.UNAUTHORIZED, self.nobody)
         return None
+
+
+async def given_token(request: web.Request) -> str:
+    """Read the token that somebody gives; empty if there is none that could be one."""
+    try:
+        given = await request.json()
+    except ValueError:
+        return ""
+    token = given.get("token") if isinstance(given, dict) else None
+    return token if isinstance(token, str) and len(token) <= LONGEST_TOKEN else ""
+
+
+class PrintedToken(Guard):
+    """Knows the token that was printed; on loopback, for whoever started the page."""
+
+    nobody = "open the address that was printed, with its token, or sign in"
+
+    def __init__(self, token: str = "") -> None:
+        self.token = token or secrets.token_urlsafe(24)
+        self.hosts: frozenset[str] = frozenset()
+        self._cookie = "pumice"
+
+    def listens(self, host: str, port: int) -> None:
+        """Hear where the server listens."""
+        names = {host, "localhost", "127.0.0.1", "::1"}
+        self.hosts = frozenset(f"[{name}]:{port}" if ":" in name else f"{name}:{port}" for name in names)
+        self._cookie = f"pumice-{port}"  # cookies do not tell ports apart
+
+    def called(self, host: str) -> bool:
+        """Tell whether this server is called by a name."""
+        return host in self.hosts
+
+    def looker(self, request: web.Request) -> Looker | None:
+        """Give the one there is to whoever has the token."""
+        return OWNER if self.knows(request.cookies.get(self._cookie, "")) else None
 
     def knows(self, token: str) -> bool:
         """Tell whether a token is the one that was printed, in a time that says nothing about it."""
         return hmac.compare_digest(token.encode(), self.token.encode())
 
     async def sign_in(self, request: web.Request) -> web.Response:
-        """Exchange the token for a cookie that scripts cannot read."""
-        try:
-            given = await request.json()
-        except ValueError:
-            given = None
-        token = given.get("token") if isinstance(given, dict) else None
-        if not isinstance(token, str) or not self.knows(token):
+        """Exchange the token for a cookie."""
+        if not self.knows(await given_token(request)):
             return refused(
                 HTTPStatus.UNAUTHORIZED, "this token is not the one that was printed; a restart prints a new one"
             )
@@ -102,5 +196,7 @@ async def _answered(request: web.Request, handler: Handler) -> web.StreamRespons
         return await handler(request)
     except web.HTTPRequestEntityTooLarge as error:
         return refused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, error.text or "too much at once")
+    except web.HTTPUnauthorized as error:
+        return refused(HTTPStatus.UNAUTHORIZED, error.reason)
     except web.HTTPException as error:
         return refused(HTTPStatus(error.status), f"{request.method} {request.path}: {error.reason.lower()}")

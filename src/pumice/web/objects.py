@@ -23,6 +23,9 @@ class Objects:
     def __init__(self, tracker: Tracker) -> None:
         self._tracker = tracker
         self._kept: dict[Identity, bytes] = {}
+        self._counts: dict[tuple[str, str], dict[str, int]] = {}
+        self.namespaces: set[str] = set()
+        """All that were ever seen: texts may still name what is gone."""
         self.changes = 0
         self.heard: Callable[[Identity, Change], None] = lambda _identity, _change: None
 
@@ -38,10 +41,27 @@ class Objects:
         if event_type == "DELETED" or isinstance(found, decoding.Malformed):
             kept = self._kept.pop(identity, b"")
             if kept:
+                self._count(identity, -1)
                 self.heard(identity, (*identity[:2], "DELETED", kept))
             return
+        if identity not in self._kept:
+            self._count(identity, 1)
         kept = self._kept[identity] = raw if kind is kinds.JOB and raw else msgspec.json.encode(found)
         self.heard(identity, (*identity[:2], event_type, kept))
+
+    def _count(self, identity: Identity, sign: int) -> None:
+        api_version, name, namespace, _ = identity
+        if not namespace:
+            return
+        self.namespaces.add(namespace)
+        counts = self._counts.setdefault((api_version, name), {})
+        counts[namespace] = counts.get(namespace, 0) + sign
+        if not counts[namespace]:
+            del counts[namespace]
+
+    def counted(self, kind: kinds.Kind) -> dict[str, int]:
+        """Give how many objects of a kind there are in each namespace that has any."""
+        return self._counts.get((kind.api_version, kind.name), {})
 
     def identities(self) -> list[Identity]:
         """Name everything there is."""

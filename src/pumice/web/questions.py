@@ -8,6 +8,7 @@ from typing import Any, Final
 import msgspec
 
 from pumice.study.naming import What  # noqa: TC001  msgspec reads the annotations at run time
+from pumice.web.sight import EVERYTHING, Sight
 
 LARGEST: Final = 1 << 30
 _LENGTH: Final = struct.Struct(">I")
@@ -47,11 +48,15 @@ class Feed(msgspec.Struct, frozen=True, tag="feed"):
 
 
 class About(msgspec.Struct, frozen=True, kw_only=True, tag="about"):
-    """What is known of the cluster beside its objects; `denied` are kinds that may not be listed, with the server's words."""
+    """What is known of the cluster beside its objects; `denied` are kinds that may not be listed, with the server's words.
+
+    `since` is when the configuration came into force, or was last written; 0 if nobody knows.
+    """
 
     source: str
     text: str | None = None
     configuration: str = ""
+    since: int = 0
     given: str = ""
     plugins: str = ""
     schedulers: tuple[str, ...] = ()
@@ -61,11 +66,12 @@ class About(msgspec.Struct, frozen=True, kw_only=True, tag="about"):
 
 
 class Ask(msgspec.Struct, frozen=True, tag="ask"):
-    """A question at a moment, to be answered within so many seconds."""
+    """A question at a moment, to be answered within so many seconds, for somebody who may see so much."""
 
     question: Question
     now: int
     seconds: float
+    sight: Sight = EVERYTHING
 
 
 Message = Feed | About | Ask
@@ -83,7 +89,7 @@ ANSWERS: Final = msgspec.msgpack.Decoder(Answer)
 QUESTIONS: Final = msgspec.json.Decoder(Question)
 
 
-def packed(message: Message | Answer) -> bytes:
+def packed(message: msgspec.Struct) -> bytes:
     """Write a message as it travels."""
     body = msgspec.msgpack.encode(message)
     return _LENGTH.pack(len(body)) + body

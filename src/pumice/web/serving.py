@@ -13,22 +13,27 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 from aiohttp import web
 
+from pumice.api import kinds
 from pumice.server import serving
 from pumice.web import guarding, questions
 from pumice.web.guarding import Guard, refused
 from pumice.web.streaming import Stream
+from pumice.web.views import Views
 
 if TYPE_CHECKING:
     import ssl
 
     from pumice.server.flags.addresses import Address
     from pumice.web.cluster import Cluster
+    from pumice.web.sight import Sight
 
 MOST_BODY: Final = 1 << 19
 MOST_CONNECTIONS: Final = 512
 FRESH: Final = 5.0
 """Seconds for which an answer is given again to whoever asks the same."""
 MOST_ANSWERS: Final = 64
+MOST_SCENES: Final = 16
+"""Of one version, for people who may see different things."""
 PAGE: Final = "page"
 TYPES: Final = {
     "html": "text/html; charset=utf-8",
@@ -36,6 +41,9 @@ TYPES: Final = {
     "css": "text/css; charset=utf-8",
     "svg": "image/svg+xml",
 }
+
+
+_Asked = tuple[questions.Question, "Sight"]
 
 
 class File:
@@ -71,15 +79,23 @@ class Server:
         self._cluster = cluster
         self._guard = guard
         self._files = page_files()
-        self.stream = Stream(cluster.board)
-        self._scene: tuple[int, bytes] = (-1, b"")
-        self._answers: dict[questions.Question, tuple[float, asyncio.Task[questions.Answer]]] = {}
+        self._views = Views(
+            cluster.board,
+            lambda: cluster.objects.namespaces,
+            lambda namespace: cluster.objects.counted(kinds.POD).get(namespace, 0),
+        )
+        self.stream = Stream(self._views)
+        self._scenes: dict[Sight, bytes] = {}
+        self._scenes_of = -1
+        self._answers: dict[_Asked, tuple[float, asyncio.Task[questions.Answer]]] = {}
         app = web.Application(middlewares=[guard.check], client_max_size=MOST_BODY)
         app.router.add_get("/", self._index)
         app.router.add_get("/page/{name}", self._file)
+        app.router.add_get(guarding.OPEN, self._session)
         app.router.add_post(guarding.OPEN, guard.sign_in)
+        app.router.add_delete(guarding.OPEN, guard.sign_out)
         app.router.add_get("/api/scene", self._whole)
-        app.router.add_get("/api/changes", self.stream.watch)
+        app.router.add_get("/api/changes", self._changes)
         app.router.add_get("/api/job", self._job)
         app.router.add_get("/api/node", self._node)
         app.router.add_get("/api/explain", self._explain)
@@ -108,31 +124,47 @@ class Server:
 
     # -- rows --------------------------------------------------------------------------------------------------
 
+    async def _session(self, request: web.Request) -> web.Response:
+        looker = self._guard.whose(request)
+        await looker.arrive()
+        return _json({"user": looker.name, "notes": looker.notes()})
+
+    async def _changes(self, request: web.Request) -> web.StreamResponse:
+        return await self.stream.watch(request, self._guard.whose(request))
+
     async def _whole(self, request: web.Request) -> web.Response:
-        board, text = self._cluster.board, request.query.get("at", "")
+        board, text, looker = self._cluster.board, request.query.get("at", ""), self._guard.whose(request)
+        if text and not (text.isascii() and text.isdigit() and len(text) < 18):
+            return refused(HTTPStatus.BAD_REQUEST, "at: a moment is a whole number of microseconds")
+        await looker.arrive()
+        sight = looker.sight()
         if text:
-            if not (text.isascii() and text.isdigit() and len(text) < 18):
-                return refused(HTTPStatus.BAD_REQUEST, "at: a moment is a whole number of microseconds")
-            return _packed(gzip.compress(board.at(int(text)), 1))
-        if self._scene[0] != board.version:
-            self._scene = (board.version, gzip.compress(board.whole(), 1))
-        return _packed(self._scene[1])
+            return _packed(gzip.compress(self._views.seen(board.at(int(text)), sight).data(), 1))
+        if self._scenes_of != board.version or len(self._scenes) >= MOST_SCENES:
+            self._scenes, self._scenes_of = {}, board.version
+        if sight not in self._scenes:
+            self._scenes[sight] = gzip.compress(self._views.seen(board.whole(), sight).data(), 1)
+        return _packed(self._scenes[sight])
 
     async def _job(self, request: web.Request) -> web.Response:
-        name = request.query.get("name", "")
+        name, sight = request.query.get("name", ""), self._guard.whose(request).sight()
         namespace, _, group = name.partition("/")
-        row = self._cluster.tracker.job((namespace, group))
+        row = self._cluster.tracker.job((namespace, group)) if sight.job(namespace, group) else None
         if row is None:
-            return refused(HTTPStatus.NOT_FOUND, f"there is no job {name} any more")
-        pods = list(self._cluster.tracker.pods_of(group=(namespace, group)))
+            return refused(HTTPStatus.NOT_FOUND, f"there is no job {name} any more, or you may not see it")
+        pods = list(self._cluster.tracker.pods_of(group=(namespace, group))) if sight.pod(namespace) else []
+        reason = row.reason if sight.is_whole else self._views.hider(sight).text(row.reason)
+        row = msgspec.structs.replace(row, reason=reason)
         return _json({"row": row, "pods": pods, "moments": self._cluster.board.moments(name)})
 
     async def _node(self, request: web.Request) -> web.Response:
-        name = request.query.get("name", "")
-        row = self._cluster.tracker.node(name)
+        name, sight = request.query.get("name", ""), self._guard.whose(request).sight()
+        row = self._cluster.tracker.node(name) if sight.nodes else None
         if row is None:
-            return refused(HTTPStatus.NOT_FOUND, f"there is no node {name} any more")
-        return _json({"row": row, "pods": list(self._cluster.tracker.pods_of(node=name))})
+            return refused(HTTPStatus.NOT_FOUND, f"there is no node {name} any more, or you may not see it")
+        there = list(self._cluster.tracker.pods_of(node=name))
+        shown = [pod for pod in there if sight.pod(pod.namespace)]
+        return _json({"row": row, "pods": shown, "elsewhere": len(there) - len(shown)})
 
     # -- questions ---------------------------------------------------------------------------------------------
 
@@ -145,10 +177,16 @@ class Server:
             )
         except msgspec.ValidationError as error:
             return refused(HTTPStatus.BAD_REQUEST, str(error))
-        return await self._answered(question)
+        sight = self._guard.whose(request).sight()
+        if not sight.is_whole and not sight.about(what, name):
+            return refused(HTTPStatus.NOT_FOUND, f"there is no {what} {name}, or you may not see it")
+        return await self._answered(question, sight)
 
-    async def _policy(self, _request: web.Request) -> web.Response:
-        return await self._answered(questions.Policy())
+    async def _policy(self, request: web.Request) -> web.Response:
+        sight = self._guard.whose(request).sight()
+        if not sight.policy:
+            return refused(HTTPStatus.FORBIDDEN, "you may not list the ConfigMaps that the policy stands in")
+        return await self._answered(questions.Policy(), sight)
 
     async def _what_if(self, request: web.Request) -> web.Response:
         try:
@@ -159,23 +197,37 @@ class Server:
             return refused(
                 HTTPStatus.BAD_REQUEST, "say what is to change: manifests, a node to drain, or a configuration"
             )
-        return await self._answered(question)
+        sight = self._guard.whose(request).sight()
+        lacking = _lacking(question, sight)
+        if lacking:
+            return refused(HTTPStatus.FORBIDDEN, lacking)
+        return await self._answered(question, sight)
 
-    async def _answered(self, question: questions.Question) -> web.Response:
-        """Answer, with the answer to somebody who asked the same a moment ago if there is one."""
-        now = monotonic()
-        known = self._answers.get(question)
+    async def _answered(self, question: questions.Question, sight: Sight) -> web.Response:
+        """Answer, with the answer to somebody who asked the same a moment ago, and may see the same, if there is one."""
+        now, asked = monotonic(), (question, sight)
+        known = self._answers.get(asked)
         if known is None or (known[1].done() and known[0] < now - FRESH):
             self._answers = {
                 key: each for key, each in self._answers.items() if not each[1].done() or each[0] >= now - FRESH
             }
             if len(self._answers) >= MOST_ANSWERS:
                 return refused(HTTPStatus.SERVICE_UNAVAILABLE, "too many questions at once; try again in a moment")
-            known = self._answers[question] = (now, asyncio.create_task(self._cluster.ask(question)))
+            known = self._answers[asked] = (now, asyncio.create_task(self._cluster.ask(question, sight)))
         answer = await asyncio.shield(known[1])
         if answer.problem:
             return _json({"problem": answer.problem})  # an answer like any other: the request was in order
         return _packed(gzip.compress(answer.body, 1))
+
+
+def _lacking(question: questions.WhatIf, sight: Sight) -> str:
+    """Say what somebody may not see that a question is about, if anything."""
+    if question.config and not sight.policy:
+        return "you may not list the ConfigMaps that the policy stands in, which this would be compared with"
+    if question.drain and not sight.nodes:
+        return "you may not list nodes"
+    seen = (sight.groups, sight.native_groups)
+    return "" if any(each is None or each for each in seen) else "you may not list the jobs that this would change"
 
 
 def _json(value: Any) -> web.Response:

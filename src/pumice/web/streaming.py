@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
 
@@ -12,7 +11,8 @@ from aiohttp import web
 from pumice.web import guarding
 
 if TYPE_CHECKING:
-    from pumice.web.board import Board
+    from pumice.web.guarding import Looker
+    from pumice.web.views import Views
 
 MOST_VIEWERS: Final = 200
 PATIENCE: Final = 20.0
@@ -22,10 +22,10 @@ QUIET: Final = 15.0
 
 
 class Stream:
-    """Sends what is new on a board to whoever watches."""
+    """Sends what is new to whoever watches, as far as they may see it."""
 
-    def __init__(self, board: Board, *, patience: float = PATIENCE, most: int = MOST_VIEWERS) -> None:
-        self._board = board
+    def __init__(self, views: Views, *, patience: float = PATIENCE, most: int = MOST_VIEWERS) -> None:
+        self._views = views
         self._patience, self._most = patience, most
         self._news = asyncio.Event()
         self.viewers = 0
@@ -35,7 +35,7 @@ class Stream:
         self._news.set()
         self._news = asyncio.Event()
 
-    async def watch(self, request: web.Request) -> web.StreamResponse:
+    async def watch(self, request: web.Request, looker: Looker) -> web.StreamResponse:
         """Send changes until the viewer goes, or does not take them."""
         if self.viewers >= self._most:
             return guarding.refused(HTTPStatus.SERVICE_UNAVAILABLE, f"{self.viewers} pages watch already; close one")
@@ -46,8 +46,8 @@ class Stream:
         await response.prepare(request)
         self.viewers += 1
         try:
-            with contextlib.suppress(ConnectionError, TimeoutError):
-                await self._send(response, seen)
+            await self._send(response, looker, seen)
+        except (ConnectionError, TimeoutError):
             # Whoever does not read is cut off; the page says so, connects again and catches up.
             if request.transport is not None:
                 request.transport.abort()
@@ -55,17 +55,19 @@ class Stream:
             self.viewers -= 1
         return response
 
-    async def _send(self, response: web.StreamResponse, seen: int) -> None:
+    async def _send(self, response: web.StreamResponse, looker: Looker, seen: int) -> None:
         await self._write(response, b"retry: 2000\n\n")
+        sight = looker.sight()
         while True:
             news = self._news
-            batches = self._board.since(seen)
-            if batches is None:
+            batches = self._views.since(seen, sight)
+            # Who may see more or less by now begins anew, as who was away for too long; who has signed out is told so when they do.
+            if batches is None or not looker.is_there() or looker.sight() != sight:
                 await self._write(response, b"event: reset\ndata: {}\n\n")
                 return
-            for batch in batches:
-                await self._write(response, b"id: %d\ndata: %s\n\n" % (batch.version, batch.data))
-                seen = batch.version
+            for version, data in batches:
+                await self._write(response, b"id: %d\ndata: %s\n\n" % (version, data))
+                seen = version
             try:
                 async with asyncio.timeout(QUIET):
                     await news.wait()

@@ -127,7 +127,7 @@ def answered(study: Study, ask: Ask) -> questions.Answer:
     child = os.fork()
     if child == 0:
         os.close(reading)
-        _tell(writing, questions.packed(answers.answer(subject, ask.question)))
+        _tell(writing, questions.packed(answers.answer(subject, ask.question, ask.sight)))
         os._exit(0)
     os.close(writing)
     try:

@@ -1,4 +1,4 @@
-"""Certificates of the webhook server: made, and looked at. An authority signs one certificate and its key is thrown away at once.
+"""Certificates of our servers: made, looked at, and shown. An authority signs one certificate and its key is thrown away at once.
 
 A new certificate therefore comes with a new authority. The old one stays in the bundle until it ends, so that a replica which still shows the old
 certificate is believed as well.
@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import datetime as dt
 import ipaddress
+import tempfile
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -18,8 +20,10 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 if TYPE_CHECKING:
+    import ssl
     from collections.abc import Sequence
 
+AUTHORITY: Final = "pumice-admission-ca"
 LIFETIME: Final = dt.timedelta(days=365)
 MARGIN: Final = dt.timedelta(days=90)  # before its end a certificate is replaced
 _LONGEST_NAME: Final = 64  # of a common name
@@ -33,10 +37,10 @@ class Bundle(msgspec.Struct, frozen=True):
     key: bytes
 
 
-def make(host_names: Sequence[str], now: dt.datetime, before: bytes = b"") -> Bundle:
+def make(host_names: Sequence[str], now: dt.datetime, before: bytes = b"", authority_called: str = AUTHORITY) -> Bundle:
     """Make a certificate for some names; authorities that were trusted before are kept while they are good."""
     authority_key = ec.generate_private_key(ec.SECP256R1())
-    authority_name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "pumice-admission-ca")])
+    authority_name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, authority_called)])
     key_id = x509.SubjectKeyIdentifier.from_public_key(authority_key.public_key())
     authority = (
         _builder(authority_name, authority_name, authority_key, now)
@@ -60,6 +64,16 @@ def make(host_names: Sequence[str], now: dt.datetime, before: bytes = b"") -> Bu
     secret = key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
     trusted = [authority, *(each for each in _read_all(before) if each.not_valid_after_utc > now)][:3]
     return Bundle(b"".join(each.public_bytes(pem) for each in trusted), certificate.public_bytes(pem), secret)
+
+
+def load(context: ssl.SSLContext, bundle: Bundle) -> None:
+    """Load a certificate into a context; Python reads keys from files alone, so they are in a private folder for a moment."""
+    with tempfile.TemporaryDirectory(prefix="pumice-certificate-") as folder:
+        certificate, key = Path(folder) / "tls.crt", Path(folder) / "tls.key"
+        certificate.write_bytes(bundle.certificate)
+        key.touch(mode=0o600)
+        key.write_bytes(bundle.key)
+        context.load_cert_chain(certificate, key)
 
 
 def problem(bundle: Bundle, host_names: Sequence[str], now: dt.datetime) -> str:

@@ -7,8 +7,6 @@ import datetime as dt
 import os
 import signal
 import ssl
-import tempfile
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -214,7 +212,7 @@ class Process:
     def _show(self, bundle: Bundle) -> bool:
         """Show a certificate to whoever connects from now on, if it can be used."""
         try:
-            load(self._context, bundle)
+            certificates.load(self._context, bundle)
             ends = certificates.ends(bundle)
         except (ssl.SSLError, ValueError, OSError) as error:
             if self._keeper.shown is None:
@@ -250,13 +248,3 @@ class Process:
         if self._ending.is_set():
             os._exit(1)
         self._ending.set()
-
-
-def load(context: ssl.SSLContext, bundle: Bundle) -> None:
-    """Load a certificate into a context; Python reads keys from files alone, so they are in a private folder for a moment."""
-    with tempfile.TemporaryDirectory(prefix="pumice-admission-") as folder:
-        certificate, key = Path(folder) / "tls.crt", Path(folder) / "tls.key"
-        certificate.write_bytes(bundle.certificate)
-        key.touch(mode=0o600)
-        key.write_bytes(bundle.key)
-        context.load_cert_chain(certificate, key)

@@ -155,6 +155,25 @@ FLAGS: Final[tuple[Flag, ...]] = (
     Flag("ca-cert-file", "text", "", "with the two below: serve health over TLS", SERVERS),
     Flag("tls-cert-file", "text", "", "certificate of the health server", SERVERS),
     Flag("tls-private-key-file", "text", "", "key of the health server", SERVERS),
+    Flag(
+        "web-address",
+        "text",
+        "",
+        "serve the page on this address, over TLS and to who signs in: `:8443` means all interfaces; nothing is served without it",
+        SERVERS,
+    ),
+    Flag("web-cert-file", "text", "", "certificate of the page; without it one is made that nobody knows", SERVERS),
+    Flag("web-private-key-file", "text", "", "key of the page's certificate", SERVERS),
+    Flag(
+        "web-client-ca",
+        "text",
+        "",
+        "authority of certificates that are taken in place of a token, their CN for the user and their O for the groups",
+        SERVERS,
+    ),
+    Flag(
+        "web-hosts", "list", (), "names by which browsers call the page, beside localhost; that of an ingress", SERVERS
+    ),
     Flag("v", "whole", 0, "verbosity: 2 configuration, 3 every decision, 4 every cycle", DIAGNOSTICS),
     Flag("logging-format", "text", "text", "`text` (key=value) or `json`", DIAGNOSTICS),
     Flag(

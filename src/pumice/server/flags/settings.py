@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from pumice.api import quantity
-from pumice.server.flags import controller_settings, flags, process_settings
+from pumice.server.flags import addresses, controller_settings, flags, process_settings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -35,6 +35,11 @@ class Settings(process_settings.ProcessSettings, frozen=True, kw_only=True):
     record_limit: str
     controllers: str
     controllers_lease_name: str
+    web_address: str
+    web_cert_file: str
+    web_private_key_file: str
+    web_client_ca: str
+    web_hosts: tuple[str, ...]
     shaping: dict[str, Any]
 
     @property
@@ -67,6 +72,7 @@ def _check(settings: Settings) -> None:
             "--node-selector gives each scheduler nodes of its own"
         )
     _check_recording(settings)
+    _check_web(settings)
     if settings.schedule_period is not None and settings.schedule_period < 0:
         raise SettingsError("--schedule-period: a pause cannot be negative")
     if settings.cycle_deadline < 0:
@@ -84,3 +90,22 @@ def _check_recording(settings: Settings) -> None:
         raise SettingsError(f"--record-limit: {error}") from None
     if not enough:
         raise SettingsError(f"--record-limit: {settings.record_limit} is too little; at least 1Mi is needed")
+
+
+def _check_web(settings: Settings) -> None:
+    beside = {
+        "web-cert-file": settings.web_cert_file,
+        "web-private-key-file": settings.web_private_key_file,
+        "web-client-ca": settings.web_client_ca,
+        "web-hosts": settings.web_hosts,
+    }
+    if not settings.web_address:
+        if given := [name for name, value in beside.items() if value]:
+            raise SettingsError(f"--{given[0]}: nothing is served without --web-address, such as :8443")
+        return
+    try:
+        addresses.parse(settings.web_address)
+    except ValueError as error:
+        raise SettingsError(f"--web-address: {error}") from None
+    if bool(settings.web_cert_file) != bool(settings.web_private_key_file):
+        raise SettingsError("--web-cert-file and --web-private-key-file belong together: give both or none")

@@ -5,16 +5,18 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Final
 
+from pumice.api import kinds
 from pumice.server.threads import urgency
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from pumice.api import decoding, kinds
+    from pumice.api import decoding
     from pumice.api.meta import KubeObject
     from pumice.cache.cache import Cache
     from pumice.cache.reflector import EventType
     from pumice.kube.grouping import Grouping
+    from pumice.server.onlooking import Onlooker
     from pumice.server.threads.mailbox import Mailbox
 
 
@@ -52,11 +54,16 @@ class WatchFeed:
         self._groups = groups
         self._noticed = noticed
         self._box = box
+        self.onlooker: Onlooker | None = None
 
     def feed(
         self, kind: kinds.Kind, event_type: EventType, found: KubeObject | decoding.Malformed, raw: bytes, /
     ) -> None:
         """Take a change."""
+        if self.onlooker is not None:
+            self.onlooker.feed(kind, event_type, found, raw)
+            if kind is kinds.EVENT:
+                return  # which nobody else asked for
         self._feed(kind, event_type, found)
         if raw or event_type == "DELETED":
             self._groups.feed(kind, event_type, found, raw)
