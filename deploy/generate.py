@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pumice.admission import rules
-from pumice.kube import admission_permissions, permissions
+from pumice.kube import admission_permissions, permissions, web_permissions
 from pumice.manifests import admission, component, monitoring, objects, release, resources, text, user_roles
 
 if TYPE_CHECKING:
@@ -48,6 +48,7 @@ def files() -> dict[str, str]:
     pages["chart/files/lease-rules.yaml"] = text.dump(permissions.lease_rules("NAME"))
     pages["chart/files/configuration-rules.yaml"] = text.dump(permissions.configuration_rules("NAME"))
     pages["chart/files/geometries-rules.yaml"] = text.dump(permissions.geometries_rules())
+    pages["chart/files/web-rules.yaml"] = text.dump(permissions.cluster_rules(web_permissions.PERMISSIONS))
     pages["chart/files/user-rules.yaml"] = text.dump(user_roles.rules())
     pages["monitoring/alerts.yaml"] = text.dump(monitoring.alert_rules())
     marked = {path: NOTICE + page for path, page in pages.items()}

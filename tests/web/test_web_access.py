@@ -169,7 +169,9 @@ async def asked(rights, *, namespaces=("a", "b"), steps=1, clock=None, people=No
     """Let somebody be asked about until nothing is due; returns who was asked, and what they may see."""
     people = people or People({f"p{number}": rights for number in range(persons)})
     shown = {kinds.POD: namespaces, kinds.POD_GROUP: namespaces}
-    kept = access.Access(people, lambda kind: shown.get(kind, ()), "home", now=clock or Clock(), rate=1e9, burst=10**6)
+    kept = access.Access(
+        people, lambda kind: shown.get(kind, ()), ("home", "policy"), now=clock or Clock(), rate=1e9, burst=10**6
+    )
     who = [Person(f"p{number}") for number in range(persons)]
     for _ in range(steps):
         for person in who:
@@ -185,7 +187,7 @@ def test_whole_cluster_is_asked_for_first_and_namespaces_only_where_that_is_refu
     people, kept, (who,) = asyncio.run(asked({"pods", "podgroups@b"}))
     first = [question for _, question in people.asked[:6]]
     assert {question.resource for question in first} == {"nodes", "queues", "pods", "podgroups", "configmaps"}
-    assert [each.namespace for each in first if each.namespace] == ["home"]
+    assert [(each.namespace, each.name) for each in first if each.namespace] == [("home", "policy")]
     assert [(each.resource, each.namespace) for _, each in people.asked[6:]] == [("podgroups", "a"), ("podgroups", "b")]
     found = kept.sight(who)
     assert found.pods is None
@@ -238,7 +240,9 @@ def test_reviews_are_limited_in_rate_and_everybody_has_their_turn():
     async def run():
         people = People({"one": set(), "two": set()})
         names = [f"ns-{number}" for number in range(40)]
-        kept = access.Access(people, lambda kind: names if kind is kinds.POD else (), "home", rate=200.0, burst=10)
+        kept = access.Access(
+            people, lambda kind: names if kind is kinds.POD else (), ("home", "policy"), rate=200.0, burst=10
+        )
         task = asyncio.create_task(kept.run())
         began = asyncio.get_running_loop().time()
         await asyncio.gather(kept.meet(Person("one")), kept.meet(Person("two")))

@@ -17,7 +17,7 @@ from pumice.web.access import Access
 from pumice.web.reviewing import Reviewed
 from pumice.web.reviews import Person, ReviewError
 
-HOME = "pumice-system"
+HOME = ("pumice-system", "pumice-scheduler-configmap")
 EVERYTHING = {"nodes", "queues", "pods", "podgroups", "configmaps"}
 
 

@@ -19,7 +19,7 @@ from pumice.api import kinds
 from pumice.apiserver.patching import json_patch
 from pumice.kube.calls.open_sockets import OpenSockets
 from pumice.server import serving
-from pumice.server.admission import answering, certificates, process
+from pumice.server.admission import answering, certificates
 from pumice.server.flags.addresses import Address
 from pumice.server.logs.logs import Log
 from testbed.waiting import PATIENCE

@@ -17,6 +17,22 @@
 - --leader-elect-resource-namespace={{ .Release.Namespace }}
 - --leader-elect-resource-name={{ include "pumice.lease" . }}
 {{- end }}
+{{- if $custom.scheduler_web_enable }}
+{{- if not $custom.leader_elect_enable }}
+- --leader-elect-resource-namespace={{ .Release.Namespace }}
+{{- end }}
+- --web-address=[$(POD_IP)]:8443
+{{- range concat (list (printf "%s.%s" (include "pumice.webService" .) .Release.Namespace) (printf "%s.%s.svc" (include "pumice.webService" .) .Release.Namespace)) $custom.scheduler_web_hosts }}
+- --web-hosts={{ . }}
+{{- end }}
+{{- if $custom.scheduler_web_tls_secret }}
+- --web-cert-file=/volcano.web/tls.crt
+- --web-private-key-file=/volcano.web/tls.key
+{{- end }}
+{{- if $custom.scheduler_web_client_ca }}
+- --web-client-ca=/volcano.web-clients/ca.crt
+{{- end }}
+{{- end }}
 {{- if eq (include "pumice.controllersMode" .) "single" }}
 - --controllers={{ include "pumice.chosenControllers" . }}
 - --controllers-lease-name={{ include "pumice.controllersLease" . }}

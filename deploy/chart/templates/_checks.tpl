@@ -31,6 +31,10 @@ custom:
   - scheduler_metrics_enable
   - scheduler_flow_schema_enable
   - scheduler_pdb_enable
+  - scheduler_web_enable
+  - scheduler_web_hosts
+  - scheduler_web_tls_secret
+  - scheduler_web_client_ca
   - scheduler_resources
   - scheduler_sc
   - scheduler_main_csc
@@ -120,6 +124,13 @@ custom:
 {{- end }}
 {{- if not (has ($custom.hypernode_controller_mode | default "controller-manager") (list "controller-manager" "disabled")) }}
 {{- fail (printf "custom.hypernode_controller_mode: %q is not provided, only controller-manager and disabled" $custom.hypernode_controller_mode) }}
+{{- end }}
+{{- if not $custom.scheduler_web_enable }}
+{{- range $key := list "scheduler_web_hosts" "scheduler_web_tls_secret" "scheduler_web_client_ca" }}
+{{- if get $custom $key }}
+{{- fail (printf "custom.%s: the page is not served; set custom.scheduler_web_enable" $key) }}
+{{- end }}
+{{- end }}
 {{- end }}
 {{- if and (gt (int $custom.controller_replicas) 1) (not $custom.leader_elect_enable) }}
 {{- fail (printf "custom.controller_replicas: %d controllers that all work at once would count the same things twice; set custom.leader_elect_enable" (int $custom.controller_replicas)) }}

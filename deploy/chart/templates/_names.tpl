@@ -38,3 +38,7 @@ labels:
 {{- .Files.Get .Values.basic.scheduler_config_file | required (printf "basic.scheduler_config_file: this chart has no file %q; give the text as custom.scheduler_config_override" .Values.basic.scheduler_config_file) }}
 {{- end }}
 {{- end }}
+
+{{- define "pumice.webService" -}}
+{{ include "pumice.scheduler" . }}-web
+{{- end }}

@@ -8,11 +8,11 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
 
-from pumice.api import core, decoding, kinds, names
+from pumice.api import core, decoding, kinds, names, timestamp
 from pumice.cache import reflector
 from pumice.cache.options import Options
 from pumice.framework.configuration import config_maps
@@ -73,7 +73,7 @@ async def _read(access: Access, told: Told, namespace: str) -> State:
         reading = _Reading(client, told, turns, namespace)
         found = await asyncio.gather(*(reading.kind(spec) for spec in wanted))
         objects = [(spec.kind, each) for spec, listed in zip(wanted, found, strict=True) for each in listed]
-        text, place, unread = await configuration(client)
+        text, place, unread, _ = await configuration(client)
     return State(
         source=f"cluster {where.server}",
         now=time.time_ns() // 1000,
@@ -185,7 +185,16 @@ def _is_done(found: Found) -> bool:
     return isinstance(found, core.Pod) and found.status.phase in _ENDED and not native_groups.job_key(found)
 
 
-async def configuration(client: Client) -> tuple[str | None, str, list[Denied]]:
+class Configured(NamedTuple):
+    """A configuration that was found, where, what may not be read, and when it was last written, in microseconds; 0 if that is not told."""
+
+    text: str | None
+    place: str
+    unread: list[Denied]
+    written: int = 0
+
+
+async def configuration(client: Client) -> Configured:
     """Find the configuration that a scheduler of this cluster runs with, in the places where installations keep it."""
     unread = []
     for namespace, name in PLACES:
@@ -200,8 +209,18 @@ async def configuration(client: Client) -> tuple[str | None, str, list[Denied]]:
         data = found.get("data") or {}
         key = config_maps.choose(data)
         if key is not None:
-            return config_maps.text(data, key), f"configmap {namespace}/{name}", []
-    return None, "", unread
+            place = f"configmap {namespace}/{name}"
+            return Configured(config_maps.text(data, key), place, [], _written(found["metadata"]))
+    return Configured(None, "", unread)
+
+
+def _written(metadata: Manifest) -> int:
+    """Say when an object was last written, by what is noted of those who wrote to it."""
+    times = [metadata.get("creationTimestamp"), *(each.get("time") for each in metadata.get("managedFields") or ())]
+    try:
+        return max((timestamp.parse(each) for each in times if each), default=0)
+    except timestamp.TimestampError:
+        return 0
 
 
 def config_map(access: Access, namespace: str, name: str, key: str = "") -> str:

@@ -59,13 +59,13 @@ class _Known:
 
 
 class Access:
-    """Knows what people may see. `shown` gives the namespaces in which there is anything of a kind, `home` is that of the configuration."""
+    """Knows what people may see. `shown` gives the namespaces in which there is anything of a kind, `policy` the namespace and the name of the ConfigMap that the policy stands in."""
 
     def __init__(
         self,
         reviews: Reviews,
         shown: Callable[[kinds.Kind], Collection[str]],
-        home: str,
+        policy: tuple[str, str],
         *,
         now: Callable[[], float] = time.monotonic,
         rate: float = RATE,
@@ -77,7 +77,7 @@ class Access:
             _NODES,
             _QUEUES,
             *(Question(*resource) for _, resource in NAMESPACED),
-            Question("", "configmaps", home),
+            Question("", "configmaps", *policy),
         )
         self._now = now
         self._limiter = Limiter(rate, burst)
@@ -111,7 +111,10 @@ class Access:
         if known.missing and not known.problem:
             told.append(f"{known.missing} questions about what you may see are not answered yet")
         if found.is_nothing:
-            return [*told, f"{person.name} may list nothing that is shown here; ask for the role pumice-view"]
+            return [
+                *told,
+                f"{person.name} may list nothing that is shown here; a binding to the role pumice-vcjob-explainer-role would help",
+            ]
         return [*told, "What you may not list is left out, and its names read “a job elsewhere”"]
 
     async def run(self) -> None:

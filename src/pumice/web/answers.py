@@ -45,6 +45,7 @@ class Subject(msgspec.Struct, frozen=True, kw_only=True):
     rehearsal: Rehearsal
     known: Registry
     given: str = ""
+    since: int = 0
 
 
 def registry(plugins: str) -> Registry:
@@ -138,6 +139,7 @@ def _policy(subject: Subject) -> dict[str, Any]:
     loaded, known = policy.configuration, subject.known.catalog()
     return {
         "source": policy.source,
+        "since": 0 if subject.given else subject.since,
         "schedulers": policy.options.scheduler_name,
         "text": configuration_text.render(loaded, known),
         "actions": loaded.action_names,

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from pumice.api import decoding, kinds
+from pumice.server.configuration import sources as configuration_sources
 from pumice.study import configuration_text
 from pumice.web import questions, relaying, sources
 
@@ -79,14 +80,18 @@ class Beside:
             sys.executable, "-m", "pumice.web.inside", stdin=asyncio.subprocess.PIPE, env=os.environ
         )
         assert process.stdin is not None  # noqa: S101  it was started with a pipe
-        telling = asyncio.create_task(self._tell(process.stdin, around))
+        telling, ending = asyncio.create_task(self._tell(process.stdin, around)), asyncio.create_task(process.wait())
         try:
-            return await process.wait()
+            await asyncio.wait([telling, ending], return_when=asyncio.FIRST_COMPLETED)
+            if telling.done() and (error := telling.exception()) is not None:
+                self._log.broke("the page is told no more", error)
         finally:
             telling.cancel()
-            await asyncio.gather(telling, return_exceptions=True)
+            ending.cancel()
+            await asyncio.gather(telling, ending, return_exceptions=True)
             process.stdin.close()
             await _ended(process)
+        return process.returncode or 0
 
     async def _tell(self, pipe: asyncio.StreamWriter, around: Around) -> None:
         """Tell everything, as fast as the page takes it."""
@@ -125,7 +130,7 @@ class Beside:
             hosts=settings.web_hosts,
             kubeconfig=settings.kubeconfig,
             master=settings.master,
-            namespace=settings.lease_namespace,
+            policy=_config_map(settings),
             verbosity=settings.v,
             logging_format=settings.logging_format,
             reads_first=self._starts > 1,
@@ -142,6 +147,15 @@ class Beside:
             plugins=self._settings.plugins_dir,
             flags=self._settings.shaping,
         )
+
+
+def _config_map(settings: Settings) -> tuple[str, str]:
+    """Name the ConfigMap that the policy stands in: the one that is given, else the one of an installation with this Lease."""
+    given = settings.scheduler_conf
+    if given and configuration_sources.find(given, None) is None:
+        namespace, name, *_ = given.removeprefix(configuration_sources.PREFIX).split("/")
+        return namespace, name
+    return settings.lease_namespace, f"{settings.leader_elect_resource_name}-scheduler-configmap"
 
 
 def _change(kind: kinds.Kind, event_type: EventType, found: KubeObject | decoding.Malformed, raw: bytes) -> Change:

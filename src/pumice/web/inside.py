@@ -114,7 +114,7 @@ async def _serve(reader: asyncio.StreamReader, begin: Begin, client: Client, log
     if begin.reads_first:
         await asyncio.to_thread(taking.read, live.Access(kubeconfig=begin.kubeconfig, master=begin.master))
     reviews = ApiReviews(client)
-    access = Access(reviews, cluster.objects.counted, begin.namespace)
+    access = Access(reviews, cluster.objects.counted, begin.policy)
     server = Server(cluster, Reviewed(reviews, access, begin.hosts))
     context = _context(begin)
     keeper = showing_certificates.keeper(begin, context, log)

@@ -12,7 +12,7 @@ Identity = tuple[str, str, str, str]
 
 
 class Begin(msgspec.Struct, frozen=True, kw_only=True, tag="begin"):
-    """How to serve the page, and to reach the API server; `reads_first` where changes before this one are not told any more."""
+    """How to serve the page, and to reach the API server; `policy` is the ConfigMap that the policy stands in, `reads_first` where changes before this one are not told any more."""
 
     address: str
     certificate: str = ""
@@ -21,7 +21,7 @@ class Begin(msgspec.Struct, frozen=True, kw_only=True, tag="begin"):
     hosts: tuple[str, ...] = ()
     kubeconfig: str = ""
     master: str = ""
-    namespace: str = ""
+    policy: tuple[str, str] = ("", "")
     verbosity: int = 0
     logging_format: str = "text"
     reads_first: bool = False

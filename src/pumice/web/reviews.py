@@ -33,11 +33,12 @@ class Person(msgspec.Struct, frozen=True):
 
 
 class Question(NamedTuple):
-    """Whether something may be listed, in a namespace or in all of them."""
+    """Whether something may be listed, in a namespace or in all of them; with a name, whether that one may be read."""
 
     group: str
     resource: str
     namespace: str = ""
+    name: str = ""
 
 
 class ReviewError(Exception):
@@ -86,13 +87,14 @@ class ApiReviews:
 
     async def may(self, person: Person, question: Question) -> bool:
         """Say whether somebody may list something, by a SubjectAccessReview."""
-        asked = {"verb": "list", "group": question.group, "resource": question.resource}
+        asked = {"verb": "get" if question.name else "list", "group": question.group, "resource": question.resource}
+        where = {"namespace": question.namespace, "name": question.name}
         spec = {
             "user": person.name,
             "groups": list(person.groups),
             "uid": person.uid,
             "extra": {key: list(values) for key, values in person.extra},
-            "resourceAttributes": {**asked, **({"namespace": question.namespace} if question.namespace else {})},
+            "resourceAttributes": {**asked, **{key: value for key, value in where.items() if value}},
         }
         status = await self._review(ACCESS_REVIEW, spec, "what you may see cannot be asked for just now")
         return status.get("allowed") is True

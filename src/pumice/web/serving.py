@@ -185,7 +185,7 @@ class Server:
     async def _policy(self, request: web.Request) -> web.Response:
         sight = self._guard.whose(request).sight()
         if not sight.policy:
-            return refused(HTTPStatus.FORBIDDEN, "you may not list the ConfigMaps that the policy stands in")
+            return refused(HTTPStatus.FORBIDDEN, "you may not read the ConfigMap that the policy stands in")
         return await self._answered(questions.Policy(), sight)
 
     async def _what_if(self, request: web.Request) -> web.Response:
@@ -223,7 +223,7 @@ class Server:
 def _lacking(question: questions.WhatIf, sight: Sight) -> str:
     """Say what somebody may not see that a question is about, if anything."""
     if question.config and not sight.policy:
-        return "you may not list the ConfigMaps that the policy stands in, which this would be compared with"
+        return "you may not read the ConfigMap that the policy stands in, which this would be compared with"
     if question.drain and not sight.nodes:
         return "you may not list nodes"
     seen = (sight.groups, sight.native_groups)

@@ -67,12 +67,13 @@ async def _again(client: Client, cluster: Cluster, reading: Reading, policy: Pol
 
 async def _configured(client: Client, cluster: Cluster, reading: Reading, policy: Policy) -> None:
     """See which configuration is in force, and what may not be read."""
-    text, place, unread = (None, "", []) if policy.config else await live.configuration(client)
-    denied = (*reading.denied(), *unread)
+    found = live.Configured(None, "", []) if policy.config else await live.configuration(client)
+    denied = (*reading.denied(), *found.unread)
     cluster.about = questions.About(
         source=cluster.source,
-        text=text,
-        configuration=place,
+        text=found.text,
+        configuration=found.place,
+        since=found.written,
         given=policy.config,
         plugins=policy.plugins,
         schedulers=policy.schedulers,

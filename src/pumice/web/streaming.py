@@ -19,6 +19,11 @@ PATIENCE: Final = 20.0
 """Seconds in which a viewer has to take what is sent."""
 QUIET: Final = 15.0
 """Seconds after which a viewer is told that nothing is new."""
+_HEADERS: Final = {
+    **guarding.HEADERS,
+    "Content-Type": "text/event-stream",
+    "X-Accel-Buffering": "no",  # an ingress hands on what comes, when it comes
+}
 
 
 class Stream:
@@ -42,7 +47,7 @@ class Stream:
         seen = _seen(request)
         if seen is None:
             return guarding.refused(HTTPStatus.BAD_REQUEST, "since: a version of the scene is a whole number")
-        response = web.StreamResponse(headers={**guarding.HEADERS, "Content-Type": "text/event-stream"})
+        response = web.StreamResponse(headers=_HEADERS)
         await response.prepare(request)
         self.viewers += 1
         try:

@@ -87,7 +87,14 @@ class Study:
         news, self._news = self._news, []
         if news:
             self._rehearsal.feed(news)
-        return answers.Subject(state=state, policy=policy, rehearsal=self._rehearsal, known=known, given=about.given)
+        return answers.Subject(
+            state=state,
+            policy=policy,
+            rehearsal=self._rehearsal,
+            known=known,
+            given=about.given,
+            since=about.since,
+        )
 
     def _state(self, now: int) -> State:
         about = self._about

@@ -3,7 +3,7 @@
 import { empty, h, replace, say } from "./dom.js";
 import { evictionList } from "./evictions.js";
 import { jobList, jobView } from "./jobs.js";
-import { Link, post } from "./link.js";
+import { leave, Link, post } from "./link.js";
 import { Moments, timeView } from "./moments.js";
 import { nodeMap, nodeView } from "./nodes.js";
 import { overview } from "./overview.js";
@@ -68,7 +68,10 @@ function route() {
 function header(changed) {
   const scene = store.scene;
   if (changed.has("facts")) {
-    replace(element("notes"), (scene.facts.notes || []).map((note) => h("p", {}, note)));
+    const { user, notes } = store.viewer;
+    replace(element("notes"), [...notes, ...(scene.facts.notes || [])].map((note) => h("p", {}, note)));
+    element("who").hidden = !user;
+    element("who").textContent = user ? `Sign out ${user}` : "";
     element("source").textContent = scene.facts.source;
   }
   element("counts").textContent = `${counted(scene.jobs.size, "job")}, ${counted(scene.nodes.size, "node")}, ${counted(scene.pods, "pod")}`;
@@ -121,6 +124,11 @@ element("times").addEventListener("click", () => {
   keep("times", times.relative ? "relative" : "absolute");
 });
 setInterval(() => document.hidden || tick(), 1000);
+element("who").addEventListener("click", async () => {
+  await leave().catch(() => {});
+  element("who").hidden = true;
+  connection.end("You have signed out.");
+});
 
 // -- keys ----------------------------------------------------------------------------------------------------------
 
@@ -163,7 +171,8 @@ function signIn(text) {
   const token = h("input", { type: "password", autocomplete: "off", "aria-label": "Token", required: true });
   const told = h("p", { class: "problem", role: "alert" }, text);
   const form = h("form", { class: "card sign-in" }, h("h1", {}, "Sign in"), told, h("p", {}, h("label", {}, "Token ", token)), h("button", { type: "submit" }, "Sign in"),
-    h("p", { class: "dim" }, "The token stands in the address that was printed when the page was started."));
+    h("p", { class: "dim" }, location.protocol === "https:" ? ["A token that the API server of this cluster knows, such as ", h("code", {}, "kubectl create token ACCOUNT -n NAMESPACE"), " prints. You see what its account may list; the token itself is not kept."]
+      : "The token stands in the address that was printed when the page was started."));
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
     try {

@@ -21,6 +21,8 @@ export async function call(path, options) {
 
 export const post = (path, body) => call(path, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });
 
+export const leave = () => call("/api/session", { method: "DELETE" });
+
 export const ask = (path, parameters) => call(`${path}?${new URLSearchParams(parameters)}`);
 
 const SILENT = 40000; // milliseconds: the server speaks at least every 15 s
@@ -37,6 +39,7 @@ export class Link {
   async start() {
     this.told("reading", "Reading …");
     const scene = await call("/api/scene");
+    this.store.viewer = await call("/api/session");
     this.store.begin(scene);
     this.open(scene.version);
   }
@@ -77,6 +80,14 @@ export class Link {
         else this.again("Connection lost, trying again", 3000);
       }
     }, pause);
+  }
+
+  // Show nothing any more, until somebody signs in.
+  end(text) {
+    this.source?.close();
+    this.source = null;
+    clearTimeout(this.waiting);
+    this.told("refused", text);
   }
 
   look() {

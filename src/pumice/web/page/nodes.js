@@ -207,7 +207,8 @@ export function nodeView(root, store, name) {
     const found = await ask("/api/node", { name }).catch(() => ({ pods: [] }));
     if (closed) return;
     replace(pods, card("Pods here", csvButton(`pods-${name}`, () => [["pod", "phase", "group", "asks for"], ...found.pods.map((pod) => [`${pod.namespace}/${pod.name}`, pod.phase, pod.group, amounts(pod.request)])]),
-      found.pods.length ? simple("Pods on this node", ["pod", "phase", "job", "asks for", "placed"], found.pods.map((pod) => [`${pod.namespace}/${pod.name}`, phase(pod.going ? "Terminating" : pod.phase), pod.group ? jobLink(`${pod.namespace}/${pod.group}`, title(store, `${pod.namespace}/${pod.group}`)) : "–", amounts(pod.request) || "–", time(pod.placed)])) : empty("No pod is here.")));
+      found.pods.length ? simple("Pods on this node", ["pod", "phase", "job", "asks for", "placed"], found.pods.map((pod) => [`${pod.namespace}/${pod.name}`, phase(pod.going ? "Terminating" : pod.phase), pod.group ? jobLink(`${pod.namespace}/${pod.group}`, title(store, `${pod.namespace}/${pod.group}`)) : "–", amounts(pod.request) || "–", time(pod.placed)])) : empty(found.elsewhere ? "No pod that you may see is here." : "No pod is here."),
+      found.elsewhere ? h("p", { class: "dim" }, `and ${counted(found.elsewhere, "pod")} of jobs elsewhere`) : null));
   }
 
   return {

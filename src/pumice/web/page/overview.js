@@ -85,6 +85,18 @@ export function queueBars(queue, scene) {
     named.length ? named.slice(0, 3).map((name) => share(name, found[name], scene.total)) : h("p", { class: "dim small" }, "holds nothing"));
 }
 
+// How the scheduler itself is doing, where it serves the page; nobody else knows.
+function ownHealth(own) {
+  if (!own) return [["dim", "Cycle times and breakdowns are not known here; a scheduler that serves the page tells them."]];
+  const lines = [own.leading ? ["good", "The scheduler decides."] : ["dim", "This replica stands by; another one decides, and knows its cycle times."]];
+  if (own.median !== null) lines.push(["good", `Cycles take ${milliseconds(own.median)}, half of them less; the longest of the last ${milliseconds(own.longest)}, the last ${milliseconds(own.last)}. ${own.decided.toLocaleString("en")} were decided, ${own.skipped.toLocaleString("en")} had nothing to do.`]);
+  const broken = Object.entries(own.breakdowns).sort((a, b) => b[1] - a[1]);
+  lines.push(broken.length ? ["bad", `Broke down: ${broken.map(([plugin, count]) => `${plugin} ${count === 1 ? "once" : `${count} times`}`).join(", ")}; the log says where.`] : ["good", "No plugin broke down."]);
+  return lines;
+}
+
+const milliseconds = (value) => (value < 10 ? `${value.toFixed(1)} ms` : value < 1000 ? `${Math.round(value)} ms` : `${(value / 1000).toFixed(1)} s`);
+
 function healthList(scene) {
   const facts = scene.facts;
   const lines = [];
@@ -92,5 +104,6 @@ function healthList(scene) {
   for (const note of facts.notes || []) lines.push(["bad", note]);
   if (facts.sharesProblem) lines.push(["bad", `What queues are due cannot be worked out: ${facts.sharesProblem}`]);
   else if (facts.queues) lines.push(["good", "What queues are due is worked out as explain does it, with the policy in force."]);
+  for (const [tone, text] of ownHealth(facts.scheduler)) lines.push([tone, text]);
   return [h("ul", { class: "list health" }, lines.map(([tone, text]) => h("li", { class: tone }, text))), h("p", { class: "small" }, link(place("policy"), "the policy in force"))];
 }

@@ -3,7 +3,7 @@
 import { card, copyButton, empty, h, replace } from "./dom.js";
 import { call, post } from "./link.js";
 import { compared } from "./whatif.js";
-import { counted } from "./words.js";
+import { counted, time } from "./words.js";
 
 const LARGEST = 500000;
 
@@ -43,7 +43,7 @@ export function policy(root) {
       const found = await call("/api/policy");
       if (closed) return;
       replace(shown, card("In force", copyButton(() => found.text),
-        h("p", { class: "facts" }, h("span", {}, `from ${found.source}`), h("span", {}, `scheduler ${found.schedulers.join(", ")}`)),
+        h("p", { class: "facts" }, h("span", {}, `from ${found.source}`), h("span", {}, `scheduler ${found.schedulers.join(", ")}`), h("span", { class: "dim" }, found.since ? ["since ", time(found.since)] : "since when is not known here")),
         h("p", {}, "Actions, in their order: ", found.actions.map((each) => [h("span", { class: "chip" }, each), " "])),
         h("ol", { class: "list numbered" }, found.tiers.map((tier) => h("li", {}, tier.map((each) => [h("span", { class: "chip" }, each), " "])))),
         found.warnings.length ? h("ul", { class: "list" }, found.warnings.map((each) => h("li", { class: "bad" }, each))) : h("p", { class: "good" }, "Its check finds nothing wrong."),

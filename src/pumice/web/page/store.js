@@ -10,6 +10,7 @@ export class Store {
     this.listeners = new Set();
     this.live = null; // the scene that is kept up to date
     this.past = null; // one that was chosen instead
+    this.viewer = { user: "", notes: [] }; // who looks, where somebody had to say so
     this.base = null; // one that is held against it
     this.pending = new Set();
     this.scheduled = false;
