@@ -17,7 +17,7 @@ from pumice.admission import rules, surroundings
 from pumice.admission.requests import RuleSettings
 from pumice.api import kinds
 from pumice.server import serving
-from pumice.server.admission import answering, certificates, process
+from pumice.server.admission import answering, certificates
 from pumice.server.flags.addresses import Address
 from pumice.server.logs.logs import Log
 
@@ -47,7 +47,7 @@ def answers() -> list[cases.Figure]:
 async def _measured() -> dict[str, Any]:
     bundle = certificates.make(["127.0.0.1"], dt.datetime.now(dt.UTC))
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    process.load(context, bundle)
+    certificates.load(context, bundle)
     served = answering.Answering(rules.RULES, _cluster(), RuleSettings(), Log())
     listener = serving.Listener(served.app())
     bound = await listener.start(Address("127.0.0.1", 0), context)

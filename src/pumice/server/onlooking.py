@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from typing import TYPE_CHECKING, Final, Protocol
 
 import msgspec
@@ -38,19 +37,22 @@ class CycleTimes:
     """Remembers how long the last cycles took; written by the deciding thread."""
 
     def __init__(self) -> None:
-        self._last: deque[int] = deque(maxlen=REMEMBERED)
+        self._ring = [0] * REMEMBERED
+        self._count = 0
 
     def add(self, microseconds: int) -> None:
         """Take note of a cycle."""
-        self._last.append(microseconds)
+        self._ring[self._count % REMEMBERED] = microseconds
+        self._count += 1
 
     def told(self) -> dict[str, float]:
         """Give the median, the longest and the last, in milliseconds; nothing before the first cycle."""
-        known = list(self._last)
-        if not known:
+        count = self._count
+        if not count:
             return {}
-        middle = sorted(known)[len(known) // 2]
-        return {"median": middle / 1000, "longest": max(known) / 1000, "last": known[-1] / 1000}
+        known = sorted(self._ring[:count])
+        last = self._ring[(count - 1) % REMEMBERED]
+        return {"median": known[len(known) // 2] / 1000, "longest": known[-1] / 1000, "last": last / 1000}
 
 
 class Around(msgspec.Struct, frozen=True):
