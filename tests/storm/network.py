@@ -346,6 +346,11 @@ class Host:
             wire.closed = True
             self.hung_up(wire)
 
+    def end_silence(self):
+        """End every connection that says nothing more."""
+        for wire in [each for each in self.open if each.stalls]:
+            self._carry_down(wire, None)
+
     def cut_all(self):
         """End every connection, as an API server that ends does."""
         for wire in list(self.open):

@@ -32,6 +32,10 @@ class Weather:
         self.down = False  # nobody listens
         self.counts = collections.Counter()
 
+    def go_on_with(self, rng):
+        """Draw from another source from now on."""
+        self._rng = rng
+
     def count(self, what):
         self.counts[what] += 1
 

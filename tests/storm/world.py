@@ -202,6 +202,12 @@ class World:
         self.schedulers = [Scheduler(self, "sched-a"), Scheduler(self, "sched-b")]
         self.controllers = [Controllers(self, "ctrl-a"), Controllers(self, "ctrl-b")]
 
+    def go_on_with(self, seed):
+        """Let another seed draw what happens from now on."""
+        self.seed = seed
+        random.seed(f"{seed}/server")
+        self.weather.go_on_with(loops.chance(seed, "weather"))
+
     def trace(self, *words):
         self.lines.append(f"{self.loop.now:.6f} {' '.join(map(str, words))}")
 
@@ -236,6 +242,7 @@ class World:
         pods = kubelets.Kubelets(store, clock, _nothing, _nothing, health.is_served)
         health.again = pods.look_again
         self._serving = (health, pods)
+        self._stirred = asyncio.Event()
         store.observe(self._seen)
         self._garbage = controlling.Controlling(made, clock, [])
 
@@ -247,6 +254,7 @@ class World:
             program.start()
 
     def _seen(self, key, event_type, manifest):
+        self._stirred.set()
         self.oracle.seen(key, event_type, manifest)
         self.trace(
             event_type, key.kind.name, f"{key.namespace}/{key.name}", manifest["metadata"].get("resourceVersion")
@@ -255,8 +263,9 @@ class World:
     async def _serve_nodes(self):
         health, pods = self._serving
         while True:
+            self._stirred.clear()
             if health.react() + pods.react() == 0:
-                await asyncio.sleep(0.2)
+                await self._stirred.wait()
             await asyncio.sleep(0.005)
 
     @property

@@ -108,10 +108,10 @@ class Reconciler:
         """
         self._observer = observer if observer is not None else Observer()
         self._events = events
+        self._to_say = asyncio.Event()
         self._packed = frozenset(packed)
-        tell = events.put if events is not None else _unsaid
         self.engine = engine.Engine(
-            controllers, tell=tell, complain=complain, trim=trim, packed=packed, longest_pause=longest_pause
+            controllers, tell=self._tell, complain=complain, trim=trim, packed=packed, longest_pause=longest_pause
         )
         self.runner = running.Runner(
             self.engine,
@@ -185,12 +185,18 @@ class Reconciler:
             await self.runner.work()
             saying.cancel()
 
+    def _tell(self, note: effects.Note) -> None:
+        if self._events is not None:
+            self._events.put(note)
+            self._to_say.set()
+
     async def _say(self, events: EventRecorder) -> None:
         """Send what there is to be said, after the writes that it is about."""
         while True:
             told = events.take()
             if told is None:
-                await asyncio.sleep(0.05)
+                self._to_say.clear()
+                await self._to_say.wait()
             else:
                 await events.send(told)
 
@@ -201,7 +207,3 @@ def _code(request: Request, error: errors.ApiError) -> Code:
         return "exists"
     another = isinstance(request, requests.Apply) and error.status == _INVALID and "metadata.uid:" in error.message
     return "conflict" if another else error.failure.code
-
-
-def _unsaid(_: effects.Note) -> None:
-    pass

@@ -20,11 +20,13 @@ class WriteFailures:
         self._log = log
         self._noun = noun
         self._found: dict[tuple[str, str], dict[str, Failure]] = {}  # by verb and code: object, failure
+        self._any = asyncio.Event()
 
     def add(self, verb: str, name: str, failure: Failure) -> None:
         """Take note of a write that failed."""
         if failure.code in _PASSING:
             self._found.setdefault((verb, failure.code), {})[name] = failure
+            self._any.set()
         else:
             self._log.warning(f"{verb} failed", **{self._noun: name}, code=failure.code, reason=failure.message)
 
@@ -37,10 +39,12 @@ class WriteFailures:
             self._log.warning(f"{verb} failed", **count, code=code, example=example, reason=failure.message)
 
     async def run(self) -> None:
-        """Tell every second, until cancelled, and then of the rest."""
+        """Tell at most every second, until cancelled, and then of the rest."""
         try:
             while True:
+                await self._any.wait()
                 await asyncio.sleep(PAUSE)
+                self._any.clear()
                 self.tell()
         finally:
             self.tell()
