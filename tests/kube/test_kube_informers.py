@@ -251,12 +251,13 @@ def test_a_kind_that_is_not_served_is_empty_and_probed_again():
         async with running(server, [WatchSpec(KIND)], sink, clock, probe_interval=60.0) as informer:
             await informer.wait_synced()
             assert [(report.state, report.objects, report.error) for report in informer.report()] == [("absent", 0, "")]
-            await until(lambda: len(clock.slept) == 3)
+            await until(lambda: len(clock.slept) == 9)
             server.served = True
             server.write("a")
             await settle(server, informer)
             assert list(sink.known) == ["a"]
-        assert all(54 <= slept <= 66 for slept in clock.slept)
+        pauses = [2, 4, 8, 16, 32, 60, 60, 60, 60]
+        assert all(0.9 * pause <= slept <= 1.1 * pause for pause, slept in zip(pauses, clock.slept, strict=True))
         assert len(set(clock.slept)) == len(clock.slept)
 
     asyncio.run(run())

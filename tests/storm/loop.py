@@ -6,6 +6,7 @@ A process here is a name in the context of its callbacks and tasks. Who comes fi
 from __future__ import annotations
 
 import asyncio
+import collections
 import contextvars
 import heapq
 import random
@@ -138,7 +139,30 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         """Let a process run again; what was due meanwhile comes first."""
         self._ready = self._paused.pop(process, []) + self._ready
 
+    def tasks_of(self, process):
+        """Count the tasks of a process that have not ended."""
+        return sum(not task.done() for task in self._tasks.get(process, ()))
+
+    def timers_of(self):
+        """Count what is due later, by process."""
+        return collections.Counter(
+            handle._context.get(PROCESS, "world") for _, _, handle in self._later if not handle._cancelled
+        )
+
+    def rests(self, process):
+        """Tell whether a process is paused."""
+        return process in self._paused
+
     # -- running -----------------------------------------------------------------------------------------------
+
+    def run_in(self, context, function):
+        """Call something as if a process had, and give what comes of it."""
+        before = events._get_running_loop()
+        events._set_running_loop(self)
+        try:
+            return context.run(function)
+        finally:
+            events._set_running_loop(before)
 
     def run_until(self, moment):
         """Let everything happen up to a moment."""

@@ -87,11 +87,20 @@ class Wire:
         self.fault = None
         self.fate = ""
         self.stalls = self.cut_at = 0
+        self.said = []  # chunks of a watch, if they may come again
+        self.bookmark = b""
         self.upstream = self.downstream = 0.0  # when the last bytes arrive, which none overtake
         self.link = host.accept(self)
 
     def send(self, data):
         self._host.to_server(self, data)
+
+    def hear(self, data):
+        """Remember a chunk that a watch says."""
+        if not data.startswith(b"HTTP/"):
+            self.said.append(data)
+            if data.count(b"\n") == 3 and b'"BOOKMARK"' in data:  # a chunk with its length, one line, its end
+                self.bookmark = data
 
     def arrived(self, data):
         """Take bytes, or the end."""
@@ -250,13 +259,16 @@ class Way:
 class Host:
     """The API server's end of the network."""
 
-    def __init__(self, loop, context, weather, sent):
+    def __init__(self, loop, weather, sent):
         self._loop = loop
-        self.protocols = None
-        self._context = context
+        self.protocols = self._context = None
         self._weather = weather
         self._sent = sent
         self.open = {}
+
+    def serve(self, protocols, context):
+        """Give connections from now on to a server, which runs in a context."""
+        self.protocols, self._context = protocols, context
 
     async def dial(self, process):
         """Open a connection, or fail to."""
@@ -276,6 +288,8 @@ class Host:
     def _to_client(self, wire, data):
         if self._weather.blocked(wire.process, "down") or wire.stalls:
             return
+        if wire.fate in ("replays", "bookmarks") and data is not None:
+            wire.hear(data)
         if data is not None and wire.fate == "answered in vain":
             data = None
         elif data is not None and wire.fate == "cut" and not wire.cut_at:
@@ -307,10 +321,9 @@ class Host:
             case "page of a proxy":
                 self._carry_down(wire, self._weather.page())
                 return
-            case "stalls" | "ends" | "bookmarks":
-                self._loop.at(
-                    wire.upstream + 20 * self._weather.delay() * 100, self._upset, wire, fate, context=self._context
-                )
+            case "stalls" | "ends" | "bookmarks" | "replays":
+                moment = wire.upstream + 2000 * self._weather.delay()
+                self._loop.at(moment, self._upset, wire, fate, context=wire.context)
             case "twice" if data[:4] != b"GET ":
                 other = Link(self._loop, lambda _: None)
                 other.protocol = self.protocols()
@@ -321,13 +334,24 @@ class Host:
         self._loop.at(wire.upstream, self._deliver, wire, data, context=self._context)
 
     def _upset(self, wire, fate):
-        """Let a watch stall for good, or end."""
+        """Let a watch end, say again what it said before, or say nothing more for good, or nothing but that it is where it was."""
         if wire.closed:
             return
         if fate == "ends":
             self._carry_down(wire, None)
+        elif fate == "replays":
+            if wire.said:
+                self._carry_down(wire, self._weather.one_of(wire.said))
         else:
             wire.stalls = 1
+            if fate == "bookmarks" and wire.bookmark:
+                self._mark(wire)
+
+    def _mark(self, wire):
+        """Repeat the last bookmark of a watch again and again."""
+        if not wire.closed:
+            self._carry_down(wire, wire.bookmark)
+            self._loop.at(self._loop.now + 20, self._mark, wire, context=wire.context)
 
     def _deliver(self, wire, data):
         if wire.link.protocol is not None and not self._weather.down:
@@ -340,9 +364,13 @@ class Host:
         wire.upstream = max(wire.upstream, self._loop.now + self._weather.delay(wire.process))
         self._loop.at(wire.upstream, wire.link.drop, context=self._context)
 
+    def of_process(self, process):
+        """Give the connections of a process that are not closed."""
+        return [each for each in self.open if each.process == process and not each.closed]
+
     def lost(self, process):
         """Learn that a process is gone, with all its connections."""
-        for wire in [each for each in self.open if each.process == process]:
+        for wire in self.of_process(process):
             wire.closed = True
             self.hung_up(wire)
 

@@ -2,16 +2,21 @@
 
 - A node never holds more than it offers by binds that are decided on what it offered within the last while.
 - Whoever writes as a scheduler or as controllers holds the Lease of that office at the moment of sending, or nobody else has taken it.
-- No pod of a Job exists twice: of a task never more than it has replicas are alive.
-- When the weather has been fair for a while: every program runs, no gang is bound in part, nobody waits who fits, and nothing is written any more.
+- Of two installations for the same pods only one writes at a time.
+- No pod of a Job exists twice: of a task never more than it has replicas are alive; a Job counts its retries one by one.
+- Evictions say for whom, and come about (`evictions.py`); writes change something, and older releases read them (`economy.py`).
+- When the weather has been fair for a while: every program runs, no gang is bound in part, nobody waits who fits, nobody is left whose owner is gone, and nothing is written any more.
 """
 
 from __future__ import annotations
 
 from pumice.api import kinds, quantity
 from pumice.sim.identity import Key
+from tests.storm import economy, evictions
 
-LEASES = {"sched": "volcano", "ctrl": "vc-controller-manager"}
+LEASES = {"sched": "volcano", "rival": "rival", "ctrl": "vc-controller-manager"}
+RIVALS = ("sched", "rival")
+LEASE = 15.0  # seconds
 VIEW = 120.0  # seconds for which a scheduler may go by what it saw of a node
 AFTERMATH = 5.0  # seconds for which what has happened to a pod is a reason to write
 _OVER = ("Succeeded", "Failed")
@@ -21,6 +26,12 @@ def milli(pod):
     """The cpu that a pod asks for, in thousandths."""
     asked = (each.get("resources", {}).get("requests", {}).get("cpu", "0") for each in pod["spec"]["containers"])
     return sum(quantity.milli(each) for each in asked)
+
+
+def group_of(pod):
+    """The name of the group that a pod belongs to."""
+    annotations = pod["metadata"].get("annotations") or {}
+    return annotations.get("scheduling.k8s.io/group-name") or annotations.get("scheduling.volcano.sh/group-name", "")
 
 
 class Oracle:
@@ -33,6 +44,10 @@ class Oracle:
         self.writes = []  # (moment, process, method, path) of programs, Leases and events aside
         self._bound_pods = set()
         self._phases = {}
+        self._retries = {}
+        self._scheduled = []  # (moment, installation) of writes of schedulers, where another one has written since
+        self.evictions = evictions.Evictions(world, self.complain)
+        self.economy = economy.Economy(world, self.complain)
         self.stirred = []  # moments at which a kubelet has said something new of a pod, or a pod was gone
 
     def complain(self, rule, text):
@@ -47,19 +62,38 @@ class Oracle:
         method, path, _ = head.split(" ", 2)
         if fate:
             self._world.trace("fate", process, fate, method, path[:120])
-        office = LEASES.get(process.split("-")[0])
+        installation = process.split("-")[0]
+        office = LEASES.get(installation)
         if office is None or method == "GET" or "/leases" in path or path.endswith("/events") or "/events/" in path:
             return
         self.writes.append((self._world.loop.now, process, method, path))
+        self.economy.sent(process, method, path, data)
+        if installation in RIVALS:
+            self._take_turns(installation, process, path)
+            self.evictions.sent(process, method, path)
         lease = self._find(kinds.LEASE, "kube-system", office)
         holder = (lease or {}).get("spec", {}).get("holderIdentity") or ""
         if holder != process:
             self.complain("lease", f"{process} sends {method} {path[:100]} while {holder or 'nobody'} holds {office}")
 
+    def _take_turns(self, installation, process, path):
+        """See that nobody goes on writing to whom somebody else has succeeded, until a Lease could have run out."""
+        now, turns = self._world.loop.now, self._scheduled
+        if not turns or turns[-1][1] != installation:
+            before = next((moment for moment, each in reversed(turns) if each == installation), None)
+            if before is not None and now - before < LEASE:
+                self.complain("rivals", f"{process} writes {path[:100]} after another installation has written")
+            turns.append((now, installation))
+        turns[-1] = (now, installation)
+
     def seen(self, key, event_type, manifest):
         """Hear of a change that was stored."""
         if key.kind is kinds.LEASE or key.kind is kinds.EVENT:
             return
+        if event_type != "DELETED":
+            self.economy.seen(key, manifest)
+        if key.kind is kinds.JOB:
+            self._counted(key, manifest)
         if key.kind is kinds.POD:
             phase = "" if event_type == "DELETED" else manifest.get("status", {}).get("phase", "")
             if phase != self._phases.get(key, "Pending"):
@@ -71,6 +105,14 @@ class Oracle:
             self._bound(manifest)
         elif key.kind is kinds.POD and event_type == "ADDED":
             self._created(manifest)
+
+    def _counted(self, key, manifest):
+        retries, uid = manifest.get("status", {}).get("retryCount", 0), manifest["metadata"]["uid"]
+        if retries > self._retries.get(uid, 0) + 1:
+            self.complain(
+                "retries", f"{key.namespace}/{key.name} counts {retries} retries after {self._retries.get(uid, 0)}"
+            )
+        self._retries[uid] = retries
 
     def _offered(self, key, event_type, manifest):
         offered = 0
@@ -92,6 +134,7 @@ class Oracle:
         if not node or uid in self._bound_pods:
             return
         self._bound_pods.add(uid)
+        self.evictions.bound(pod, group_of(pod))
         held = sum(milli(each) for each in self.alive() if each["spec"].get("nodeName") == node)
         most = self._most_offered(node)
         if held > most:
@@ -137,6 +180,9 @@ class Oracle:
                 f"{len(late)} writes though nothing changes, the first at {moment:.3f}: {process} {method} {path[:120]}",
             )
         self._judge_gangs()
+        self._judge_owners()
+        self.evictions.judge()
+        self.economy.judge()
         for failure in world.loop.failures:
             self.complain("loop", f"{failure.get('message')}: {failure.get('exception')!r}")
         for program in world.programs:
@@ -152,16 +198,14 @@ class Oracle:
     def _judge_gangs(self):
         groups = {}
         for pod in self.alive():
-            annotations = pod["metadata"].get("annotations") or {}
-            name = annotations.get("scheduling.k8s.io/group-name") or annotations.get(
-                "scheduling.volcano.sh/group-name"
-            )
-            if name:
+            if name := group_of(pod):
                 groups.setdefault((pod["metadata"]["namespace"], name), []).append(pod)
         free = self._free()
         for (namespace, name), pods in groups.items():
             group = self._find(kinds.POD_GROUP, namespace, name)
             if group is None:
+                if not all(pod["spec"].get("nodeName") for pod in pods):
+                    self.complain("group", f"{len(pods)} pods of {namespace}/{name} are there, and no such group")
                 continue
             least = group["spec"].get("minMember", 1)
             bound = [pod for pod in pods if pod["spec"].get("nodeName")]
@@ -178,13 +222,22 @@ class Oracle:
                     f"{namespace}/{name}: {len(waiting)} of {sizes} milli wait though {sorted(free.values())} are free",
                 )
 
+    def _judge_owners(self):
+        for kind in (kinds.POD, kinds.POD_GROUP):
+            for made in self._world.store.scan(kind):
+                metadata = made["metadata"]
+                for owner in metadata.get("ownerReferences") or ():
+                    found = (
+                        self._find(kinds.JOB, metadata["namespace"], owner["name"]) if owner["kind"] == "Job" else None
+                    )
+                    if owner["kind"] == "Job" and (found or {}).get("metadata", {}).get("uid") != owner["uid"]:
+                        self.complain("orphan", f"{kind.name} {metadata['name']} is left of Job {owner['name']}")
+
     def _done(self, namespace, name):
         found = 0
         for pod in self._world.store.scan(kinds.POD):
-            annotations = pod["metadata"].get("annotations") or {}
-            own = annotations.get("scheduling.k8s.io/group-name") or annotations.get("scheduling.volcano.sh/group-name")
             if (
-                own == name
+                group_of(pod) == name
                 and pod["metadata"]["namespace"] == namespace
                 and pod.get("status", {}).get("phase") == "Succeeded"
             ):

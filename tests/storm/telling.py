@@ -24,30 +24,9 @@ def prepare():
 
 def lived(seed, without=(), trace=None):
     """Live a seed in a process of its own; gives what was broken, how many faults there were and what happened. `trace` is a file for every step that was stored."""
-    with tempfile.TemporaryFile() as told:
-        child = os.fork()
-        if child == 0:
-            _live(seed, without, trace, told)
-        os.waitpid(child, 0)
-        told.seek(0)
-        text = told.read()
-    if not text:
-        return {
-            "broken": [["crash", f"the life of seed {seed} ended without a word"]],
-            "faults": {},
-            "happened": [],
-            "digest": "",
-            "steps": 0,
-        }
-    return json.loads(text)
 
-
-def _live(seed, without, trace, told):
-    """Live, tell, and leave without clearing up: a world that was left in the middle has nothing to say."""
-    gc.disable()  # a life is short, and ends with its process
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # what the interpreter says of tasks that never ended
-    try:
-        made = life.Life(seed, without, *_BEGUN[:1])
+    def live(folder):
+        made = life.Life(seed, folder, without, *_BEGUN[:1])
         try:
             broken = made.live()
         except Exception:  # noqa: BLE001  a life that breaks down is a finding
@@ -55,17 +34,34 @@ def _live(seed, without, trace, told):
         lines = "\n".join(made.world.lines)
         if trace:
             Path(trace).write_text(lines)
-        answer = {
+        return {
             "broken": broken,
             "faults": dict(made.world.weather.counts),
             "happened": made.happened,
             "digest": hashlib.sha256(lines.encode()).hexdigest(),
             "steps": made.world.loop.steps,
         }
-        told.write(json.dumps(answer).encode())
-        told.flush()
-    finally:
-        os._exit(0)
+
+    nothing = {"faults": {}, "happened": [], "digest": "", "steps": 0}
+    return apart(live) or {"broken": [["crash", f"the life of seed {seed} ended without a word"]], **nothing}
+
+
+def apart(work):
+    """Do something in a process of its own, with a folder for disks, and give what it gives; it leaves without clearing up, for a world that was left in the middle has nothing to say."""
+    with tempfile.TemporaryFile() as told, tempfile.TemporaryDirectory() as folder:
+        child = os.fork()
+        if child == 0:
+            gc.disable()  # a life is short, and ends with its process
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # what the interpreter says of tasks that never ended
+            try:
+                told.write(json.dumps(work(Path(folder))).encode())
+                told.flush()
+            finally:
+                os._exit(0)
+        os.waitpid(child, 0)
+        told.seek(0)
+        text = told.read()
+    return json.loads(text) if text else None
 
 
 def shrunk(seed, rule):

@@ -66,13 +66,24 @@ class Weather:
         if process in EXEMPT or not self.rough or self._rng.random() >= self.rough:
             return ""
         choices = (
-            ("stalls", "ends", "refused", "bookmarks")
+            ("stalls", "ends", "refused", "bookmarks", "replays")
             if watch
             else ("lost", "answered in vain", "cut", "refused", "page of a proxy", "twice")
         )
         fate = self._rng.choice(choices)
         self.count(fate)
         return fate
+
+    def fate_of_review(self):
+        """Say what happens to a question for a webhook."""
+        if not self.rough or self._rng.random() >= self.rough / 2:
+            return ""
+        fate = self._rng.choice(("hangs", "refused"))
+        self.count(f"review {fate}")
+        return fate
+
+    def one_of(self, several):
+        return self._rng.choice(several)
 
     def refusal(self, *, watch):
         """An answer that a proxy or an overloaded server gives instead of doing anything."""

@@ -34,10 +34,12 @@ class NodeHealth:
         self._store = store
         self._clock = clock
         self.again: Callable[[str], None] = _nobody  # who is told of a node that is well again
-        self._changed: dict[str, None] = {}
         self._failing: set[str] = set()
         self._missing: set[str] = set()
         store.observe(self._seen)
+        # Of nodes that an earlier run has left, those that were not well are looked at.
+        left = (node for node in store.scan(kinds.NODE) if STATE in structure.mapping(node, "metadata", "annotations"))
+        self._changed: dict[str, None] = {node["metadata"]["name"]: None for node in left}
 
     def is_served(self, node: str) -> bool:
         """Tell whether a node has a kubelet that works."""
@@ -49,6 +51,8 @@ class NodeHealth:
     def _seen(self, key: Key, event_type: WatchEventType, manifest: Mapping[str, Any]) -> None:
         if key.kind is kinds.NODE:
             self._changed[key.name] = None
+            if event_type == "DELETED":
+                self._missing.add(key.name)
         elif key.kind is kinds.POD and event_type == "ADDED":
             node = structure.mapping(manifest, "spec").get("nodeName")
             if node:
@@ -61,8 +65,11 @@ class NodeHealth:
             node = self._store.find(Key(kinds.NODE, "", name))
             if node is None:
                 self._clock.call_at(self._clock.now() + _GRACE, lambda name=name: self._collect(name))  # type: ignore[misc]
-            else:
-                self._look(name, node)
+                continue
+            self._look(name, node)
+            if name in self._missing:
+                self._missing.discard(name)
+                self.again(name)
         return len(changed)
 
     def _look(self, name: str, node: Mapping[str, Any]) -> None:

@@ -17,7 +17,7 @@ A list is delivered when it is complete, never in parts.
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Literal, NoReturn, cast
+from typing import TYPE_CHECKING, Final, Literal, NoReturn, cast
 
 from pumice.api import kinds, meta, usage
 from pumice.cache import reflector
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from pumice.kube.watches.watching import Surroundings, WatchSpec
 
 State = Literal["starting", "listing", "watching", "waiting", "absent", "forbidden"]
+_MOST_DOUBLINGS: Final = 16
 
 
 class Follower:
@@ -251,14 +252,20 @@ class Follower:
         return 0.0 if first and remedy == "relist" else delay
 
     def _missed(self) -> float:
-        """Take a kind that is not served for empty, and look again after a while; if there were objects, only after a second look."""
+        """Take a kind that is not served for empty, if there were objects only after a second look; look again soon, and then less and less often.
+
+        Whoever replaces a definition does so within seconds.
+        """
         self._misses += 1
         if len(self) and self._misses == 1:
             self.state = "waiting"
             return self._backoff.delay()
         self._backoff.reset()
+        misses = self._misses
         self._listed(self._reflector.listing(), "", self._requests)
+        self._misses = misses
         self._reflector.gone()
         self.state = "absent"
         self._tell_served(served=False)
-        return self._around.settings.probe_interval * self._around.rng.uniform(0.9, 1.1)
+        pause = min(self._around.settings.probe_interval, 2.0 ** min(misses, _MOST_DOUBLINGS))
+        return pause * self._around.rng.uniform(0.9, 1.1)

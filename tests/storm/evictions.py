@@ -1,0 +1,63 @@
+"""What must hold of evictions: each says on its pod for whom, and whoever it was for gets room, is gone, or says why not; what was begun is finished."""
+
+from __future__ import annotations
+
+import re
+
+from pumice.api import kinds
+from pumice.sim.identity import Key
+
+_PODS = re.compile(r"/api/v1/namespaces/([^/]+)/pods/([^/?]+)(?:\?|$)")
+_CLAIM = re.compile(r" for pod (\S+) of group (\S+) in queue \S+.*, plan \d+$")
+MARK = "DisruptionTarget"
+
+
+def claim_of(pod):
+    """Give the claimant and its group that a pod was marked for, None if it is not marked as it should be."""
+    for each in pod.get("status", {}).get("conditions", ()):
+        if each["type"] == MARK and each["status"] == "True" and (found := _CLAIM.search(each.get("message", ""))):
+            return found[1], found[2]
+    return None
+
+
+class Evictions:
+    """Hears of every delete that a scheduler sends."""
+
+    def __init__(self, world, complain):
+        self._world = world
+        self._complain = complain
+        self._claims = {}  # by uid of the victim: moment, its name, claimant, group
+        self._bound = {}  # by group: when one of its pods was bound last
+
+    def sent(self, process, method, path):
+        """Hear of a request of a scheduler."""
+        found = _PODS.match(path) if method == "DELETE" else None
+        pod = self._world.store.find(Key(kinds.POD, *found.groups())) if found else None
+        if pod is None:
+            return
+        name, claim = f"{found[1]}/{found[2]}", claim_of(pod)
+        if claim is None:
+            self._complain("unexplained", f"{process} deletes {name}, which does not say for whom")
+        else:
+            self._claims[pod["metadata"]["uid"]] = (self._world.loop.now, name, *claim)
+
+    def bound(self, pod, group):
+        """Hear that a pod of a group has got a node."""
+        self._bound[f"{pod['metadata']['namespace']}/{group}"] = self._world.loop.now
+
+    def judge(self):
+        """Look whether every plan has come about, or says why not."""
+        for moment, victim, claimant, group in self._claims.values():
+            found = self._world.store.find(Key(kinds.POD_GROUP, *group.split("/")))
+            waits = self._world.store.find(Key(kinds.POD, *claimant.split("/")))
+            if found is None or waits is None or self._bound.get(group, -1.0) >= moment:
+                continue
+            conditions = found.get("status", {}).get("conditions", ())
+            if not any(each["type"] == "Unschedulable" and each.get("message") for each in conditions):
+                self._complain(
+                    "in vain", f"{victim} was evicted at {moment:.3f} for {claimant} of {group}, which waits"
+                )
+        for pod in self._world.oracle.alive():
+            if claim_of(pod) and not pod["metadata"].get("deletionTimestamp"):
+                name = f"{pod['metadata']['namespace']}/{pod['metadata']['name']}"
+                self._complain("unfinished", f"{name} is marked as evicted for {claim_of(pod)[0]}, and goes on")
