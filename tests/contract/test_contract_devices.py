@@ -133,6 +133,16 @@ def test_what_is_left_out_is_filled_in(server):
     assert other["firstAvailable"] == [{"name": "s", **EXACTLY, "allocationMode": "All"}]
 
 
+def test_a_taint_is_dated_unless_it_says_since_when_it_is_there(server):
+    since = "2020-01-01T00:00:00Z"
+    taints = [{"key": "a", "effect": "NoSchedule"}, {"key": "b", "effect": "NoExecute", "timeAdded": since}]
+    body = {"metadata": {"name": "dated"}, "spec": device(taints=taints)}
+    found = server.call("POST", f"{path('resourceslices')}?dryRun=All", body)
+    first, second = found["spec"]["devices"][0]["taints"]
+    assert second == taints[1]
+    assert first["timeAdded"] > "2026-01-01"
+
+
 def test_admin_access_is_for_namespaces_that_are_meant_for_it(server):
     namespace = server.new_namespace()
     labels = {"metadata": {"labels": {"resource.kubernetes.io/admin-access": "true"}}}

@@ -6,6 +6,7 @@ import pytest
 import builders
 from pumice.cel import language
 from pumice.framework.explaining import placements
+from pumice.framework.subject import Subject
 from pumice.model.statuses import Status
 from pumice.plugins.predicates.devices import rules
 
@@ -128,13 +129,24 @@ def test_a_gang_that_finds_too_few_devices_takes_none():
     assert bound(found) == {"q": "n1"}
 
 
-def test_why_a_pod_waits_is_told_with_the_numbers_of_devices():
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        ({}, "no node has a free device for request r of claim gpu: the freest of 1, n1, has 2 match, 2 in use, 0 tainted"),
+        ({"count": 3}, "no node has 3 free devices for request r of claim gpu: the freest of 1, n1, has 2 match, 2 in use, 0 tainted"),
+        ({"expression": "false"}, "no node has a device for request r of claim gpu"),
+    ],
+)  # fmt: skip
+def test_why_a_pod_waits_is_told_with_the_numbers_of_devices(asked, told):
     found = desk(devices=2).feed(claim("other", status=held("n1", "g0", "g1")))
-    found.feed(builders.group("j"), *own("p", "j"))
+    found.feed(builders.group("j"), *own("p", "j", **asked))
     found.cycle()
     assert bound(found) == {}
-    text = found.cache.record.explain("a/j")
-    assert "cannot allocate all claims" in text
+    assert "cannot allocate all claims" in found.cache.record.explain("a/j")
+    session = found.session()
+    (cause,) = {each(Subject(found.task("p")), [rules.NONE_FREE]) for each in session.pod_causes} - {""}
+    assert cause == told
+    assert not any(each(Subject(found.task("p")), [rules.NONE_FREE, "Insufficient cpu"]) for each in session.pod_causes)
 
 
 def test_an_explanation_says_how_the_devices_of_a_request_stand():

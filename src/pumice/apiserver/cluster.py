@@ -76,11 +76,23 @@ class Cluster:
         self.writing.rules.completes[group, "CustomResourceDefinition"] = self.definitions.complete
         self.writing.rules.judges[group, "CustomResourceDefinition"] = self.definitions.judge
         self.writing.rules.completes["batch", "Job"] = select_pods
+        self.writing.rules.completes["resource.k8s.io", "ResourceSlice"] = self._date_taints
+        self.writing.rules.completes["resource.k8s.io", "DeviceTaintRule"] = self._date_taints
         self.writing.rules.judges["batch", "Job"] = self.admission.gangs.check_job
         store.observe(self._seen)
 
     def _seen(self, key: Key, _: WatchEventType, __: Mapping[str, Any]) -> None:
         self.bells.ring(key.kind)
+
+    def _date_taints(self, manifest: Document) -> None:
+        """Say of taints of devices since when they are there, unless their writer does."""
+        spec = structure.mapping(manifest, "spec")
+        taints = [
+            taint for device in spec.get("devices") or () for taint in structure.mapping(device).get("taints") or ()
+        ]
+        for taint in [*taints, spec.get("taint")]:
+            if isinstance(taint, dict):
+                taint["timeAdded"] = taint.get("timeAdded") or self.writing.stamp()
 
     def judge_volcano_kinds(self, *, strict: bool = False) -> None:
         """Complete and judge Volcano's kinds from now on, as a cluster with the webhooks would."""

@@ -238,11 +238,15 @@ def _never(session: Session, job: Job) -> str:
 def _nowhere(session: Session, task: Task) -> str:
     """Say why no node takes a pod as long as nobody changes an object; empty if one may."""
     never = session.outlooks.of(task).never
-    return never if never or not task.shape.constraint_class.constraints.has_volumes else _of_volumes(session, task)
+    return never if never or not _has_claims(task) else _of_claims(session, task)
 
 
-def _of_volumes(session: Session, task: Task, reasons: Collection[str] = ()) -> str:
-    """Say what plugins say of the volumes of a pod."""
+def _has_claims(task: Task) -> bool:
+    return task.shape.constraint_class.has_volumes or task.shape.constraint_class.has_device_claims
+
+
+def _of_claims(session: Session, task: Task, reasons: Collection[str] = ()) -> str:
+    """Say what plugins say of the volumes and devices that a pod claims."""
     asked = subject.Subject(task, session.queue_of(task.job) if task.job is not None else None)
     return next(filter(None, (cause(asked, reasons) for cause in session.pod_causes)), "")
 
@@ -327,7 +331,7 @@ def _failure_told(session: Session, task: Task, failure: FitSummary) -> str:
     reasons = [text for text, _ in failure.counts]
     short = [text.removeprefix(SHORT) for text in reasons if text.startswith(SHORT)]
     others = [text for text in reasons if not text.startswith(SHORT) and text not in outlook.ruled_out]
-    if task.shape.constraint_class.constraints.has_volumes and (claims := _of_volumes(session, task, reasons)):
+    if _has_claims(task) and (claims := _of_claims(session, task, reasons)):
         return claims
     if failure.prefix:
         return f"{failure.prefix}: {', '.join(reasons)}"

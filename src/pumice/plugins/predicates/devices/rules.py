@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from pumice.api import affinity, resource
 from pumice.framework.configuration import Settings, settings
+from pumice.framework.outlooks import SHORT
 from pumice.framework.points import NODE_TASKS, Reads
 from pumice.framework.reasons import Code, ReasonVector
 from pumice.framework.runs import Step
@@ -18,13 +19,13 @@ from pumice.model.devices import decisions, extended
 from pumice.model.devices.decisions import ClaimDecision, ClaimReservation
 from pumice.model.devices.mapped import NOTHING
 from pumice.model.devices.wanted import ClaimUse  # noqa: TC001  so it does here
-from pumice.plugins.predicates.devices import results
+from pumice.plugins.predicates.devices import device_causes, results
 from pumice.plugins.predicates.devices.answers import Answers
 from pumice.plugins.predicates.devices.asking import Asking
 from pumice.plugins.predicates.devices.search import Refusal, Solution
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Sequence
+    from collections.abc import Collection, Hashable, Sequence
 
     from pumice.framework.evaluation import Floats
     from pumice.framework.runs import Run
@@ -100,6 +101,7 @@ class DeviceRules:
         if self._any_list():
             session.score.add(self.preferred, normalise=scaled, reads=reads, apart=self.key)
         session.follow(self.follow, may_refuse=True)
+        session.pod_causes.append(self.cause)
 
     def _any_list(self) -> bool:
         """Tell whether some claim has a list of options, so that there is something to score; asked anew when claims change."""
@@ -228,6 +230,27 @@ class DeviceRules:
             )
         text = f"no free device for request {answer.request} ({answer.matching} match, {answer.in_use} in use, {answer.tainted} tainted)"
         return f"{text}; {problems[0]}" if problems else text
+
+    def cause(self, subject: Subject, reasons: Collection[str]) -> str:
+        """Say in a sentence which request of the pod finds no devices on any node; `reasons` is what nodes said."""
+        if NONE_FREE not in reasons or any(each.startswith(SHORT) for each in reasons):
+            return ""
+        self._answers.update()
+        asked: dict[frozenset[str], Asked | None] = {}
+        misses = []
+        for record in self._cluster.nodes.records[: self._cluster.nodes.count]:
+            natives = self._devices.mapped.natives(record)
+            if natives not in asked:
+                asked[natives] = self._claims.asked(subject.task, natives)
+            found = asked[natives]
+            if found is None or not found.wanted or found.problem:
+                continue
+            answer = self._answers.answer(record.row, found.wanted, released=False)
+            if isinstance(answer, Solution):
+                return ""  # something else keeps the pod from there
+            if not answer.error and not answer.gave_up:
+                misses.append(device_causes.Miss(record.name, found, answer))
+        return device_causes.told(misses)
 
     def preferred(self, subject: Subject, nodes: Nodes) -> Floats | None:
         """Score nodes that can give an earlier one of several options higher."""
