@@ -173,6 +173,20 @@ def test_where_a_node_offers_the_resource_it_is_the_nodes_and_elsewhere_it_is_ha
     assert found.cluster.nodes.used[: found.cluster.nodes.count, column].tolist() == [2000, 4000]
 
 
+def test_a_claim_left_behind_goes_when_its_pod_goes_where_the_node_offers_the_resource_itself():
+    found = with_class(desk(devices=2).modify(builders.node("n1", cordoned=True)).feed(builders.node("n2", v__gpu="1")))
+    made = left_behind("gpu")
+    found.feed(made, builders.group("j"), asking("p", 1, "j"))
+    found.cycle()
+    assert bound(found) == {"p": "n2"}
+    (back,) = found.world.of(TakeBack)
+    assert [each.claim for each in back.preparations] == [made["metadata"]["name"]]
+    found.settle(back)
+    found.delete(made).cycle()
+    assert found.cluster.devices.uses == {}
+    assert len(found.world.of(TakeBack)) == 1
+
+
 def test_a_node_that_begins_or_ends_to_offer_the_resource_is_noticed_and_so_are_slices_and_classes():
     found = with_class(desk(devices=1))
     found.feed(builders.group("j-a"), asking("a", 1)).cycle()
