@@ -19,6 +19,11 @@ PLUGINS: dict[str, tuple[str, ...]] = {
     ),
     "cdp": ("Gang forms and `shuffle` honour it as well, and a later tier cannot offer whom it protects.",),
     "conformance": ("`shuffle` honours it as well, and a later tier cannot offer whom it protects.",),
+    "crossquota": (
+        "Pods that wait for room count, those of other schedulers too, and only resources that the pod asks for are compared.",
+        "Eviction can make room under a quota; a pod that is larger than the quota by itself is refused for good.",
+        "An annotation that cannot be read is told, and the configuration counts; there the node takes no pod without GPUs. A configuration that cannot be read is refused.",
+    ),
     "deviceshare": (
         "Cards that are not well take nobody, virtual ones too, whose health Volcano does not look at.",
         "Pods of one cycle never get the same part of a card or the same MIG instance: what a plan takes is part of it, and is given back with it.",

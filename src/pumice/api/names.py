@@ -96,6 +96,7 @@ VGPU_USE_UUID: Final = "volcano.sh/vgpu-use-gpuuuid"
 VGPU_NO_USE_UUID: Final = "volcano.sh/vgpu-nouse-gpuuuid"
 VGPU_POD_GROUP_POLICY: Final = "volcano.sh/vgpu-podgroup-policy"  # pod groups
 NODE_VGPU_REGISTER: Final = "volcano.sh/node-vgpu-register"  # nodes
+CROSS_QUOTA: Final = "volcano.sh/crossquota-"  # nodes, before the name of a resource
 GPU_UNHEALTHY_IDS: Final = "volcano.sh/gpu-unhealthy-ids"  # nodes
 USE_GPU_TYPE: Final = "nvidia.com/use-gputype"
 NO_USE_GPU_TYPE: Final = "nvidia.com/nouse-gputype"

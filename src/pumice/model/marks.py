@@ -79,6 +79,7 @@ def devices(pod: core.Pod) -> tuple[str, ...]:
     return (*asked, *(f"{key}={notes[key]}" for key in DEVICES if key in notes))
 
 
-def cards(annotations: Mapping[str, str]) -> tuple[str | None, ...]:
-    """Return what a node's annotations say of its cards, and whether it is locked."""
-    return tuple(annotations.get(key) for key in _OF_NODES)
+def of_node(annotations: Mapping[str, str]) -> list[str | None]:
+    """Return what a node's annotations say that decisions read: of its cards, whether it is locked, and what pods without GPUs may hold there."""
+    quotas = (text for pair in sorted(annotations.items()) if pair[0].startswith(names.CROSS_QUOTA) for text in pair)
+    return [*map(annotations.get, _OF_NODES), *quotas]

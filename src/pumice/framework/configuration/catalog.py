@@ -16,6 +16,7 @@ PEER_PLUGINS: Final = (
     "capacity",
     "cdp",
     "conformance",
+    "crossquota",
     "deviceshare",
     "drf",
     "extender",
