@@ -81,6 +81,11 @@ Exit status: 0 ended by Ctrl-C or SIGTERM, 1 could not start or had to give up, 
     help="who completes and judges Volcano's kinds; strict refuses what is otherwise a warning",
 )
 @click.option(
+    "--gang-jobs",
+    is_flag=True,
+    help="make gangs of Kubernetes' own of Indexed Jobs whose pods all run at once, as its gate WorkloadWithJob does",
+)
+@click.option(
     "--config",
     default="",
     metavar="FILE",
@@ -134,6 +139,7 @@ def command(  # noqa: PLR0917  click gives each option by its name
     web_port: int,
     *,
     demo: bool,
+    gang_jobs: bool,
     web: bool,
 ) -> None:
     """Run a batch cluster on this machine: API server, nodes, controllers and scheduler in one process."""
@@ -146,6 +152,7 @@ def command(  # noqa: PLR0917  click gives each option by its name
         scheduler="none" if scheduler == "none" else "pumice",
         controllers="none" if controllers == "none" else "pumice",
         admission=cast("Admission", admission),
+        gang_jobs=gang_jobs,
         config=config,
         plugins_dir=plugins_dir,
         speed=speed,

@@ -30,10 +30,10 @@ SOURCES: Final = {
 """Who is named as the source of events about objects of a kind."""
 
 
-def controllers() -> list[Controller]:
-    """Give one controller for each kind of workload, those for volumes and claims of devices, and what protects groups."""
+def controllers(*, gang_jobs: bool = False) -> list[Controller]:
+    """Give one controller for each kind of workload, those for volumes and claims of devices, and what protects groups; `gang_jobs` makes gangs of Jobs whose pods all run at once."""
     return [
-        Jobs(),
+        Jobs(gangs=gang_jobs),
         CronJobs(flavours.BATCH),
         Deployments(),
         replica_sets.ReplicaSets(),

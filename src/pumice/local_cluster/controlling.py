@@ -237,11 +237,12 @@ def new_part() -> overdue.Part:
     return overdue.Part("controllers", "a turn of the controllers")
 
 
-async def run(cluster: Cluster, time: WallClock, part: overdue.Part | None = None) -> None:
+async def run(cluster: Cluster, time: WallClock, part: overdue.Part | None = None, *, gang_jobs: bool = False) -> None:
     """Run the controllers of ordinary manifests and of Volcano's kinds."""
     watched = new_part() if part is None else part
+    every = [*standard.controllers(gang_jobs=gang_jobs), *registry.controllers()]
     try:
-        await Controlling(cluster, time, [*standard.controllers(), *registry.controllers()], watched).run()
+        await Controlling(cluster, time, every, watched).run()
     finally:
         watched.rest()
 

@@ -25,6 +25,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     scheduler: Literal["pumice", "none"] = "pumice"
     controllers: Literal["pumice", "none"] = "pumice"
     admission: Admission = "pumice"
+    gang_jobs: bool = False  # whether Jobs whose pods all run at once are gangs of Kubernetes' own
     config: str = ""
     policy: str = ""  # the text of a configuration, for a scheduler that is given no file
     plugins_dir: str = ""

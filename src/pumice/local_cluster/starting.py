@@ -84,7 +84,11 @@ def _run(options: Options, folder: Path, tell: Callable[[str], None], beside: Be
     access = access_files.AccessFiles(folder)
     watch, turns = overdue.Watch(), controlling.new_part()
     watch.add(turns)
-    controllers = (functools.partial(controlling.run, part=turns),) if options.controllers == "pumice" else ()
+    controllers = (
+        (functools.partial(controlling.run, part=turns, gang_jobs=options.gang_jobs),)
+        if options.controllers == "pumice"
+        else ()
+    )
     runs = controllers if beside is None else (*controllers, beside.run)
     api = api_thread.ApiThread(options, access, runs, watch)
     line = live_line.LiveLine(api.figures)

@@ -8,7 +8,7 @@ from pumice.api import kinds
 from pumice.controllers.queueing import requests
 from pumice.controllers.queueing.observed import controller
 from pumice.controllers.workloads import claims, manifests, steps_to
-from pumice.controllers.workloads.jobs import ending, staffing, tallying
+from pumice.controllers.workloads.jobs import ending, gangs, staffing, tallying
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -22,14 +22,21 @@ _JOB_NAME: Final = "batch.kubernetes.io/job-name"
 
 
 class Jobs:
-    """Reconciles Jobs of batch/v1."""
+    """Reconciles Jobs of batch/v1; where `gangs` is set, those whose pods all run at once are gangs of Kubernetes' own."""
 
     kind = kinds.BATCH_JOB
-    watched = (kinds.POD,)
+
+    def __init__(self, *, gangs: bool = False) -> None:
+        self._gangs = gangs
+        self.watched = (kinds.POD, kinds.NATIVE_POD_GROUP, kinds.WORKLOAD) if gangs else (kinds.POD,)
 
     def concerns(self, kind: kinds.Kind, manifest: Mapping[str, Any], observed: Observed) -> Iterable[tuple[str, str]]:
-        """Name the Job that a pod belongs to, or belonged to if nobody has counted it."""
-        del kind
+        """Name the Job that a pod, or a group of its pods, belongs to, or belonged to if nobody has counted it."""
+        if kind is not kinds.POD:
+            owner = controller(manifest)
+            if owner is not None and owner.get("kind") == self.kind.name:
+                yield manifest["metadata"].get("namespace", ""), str(owner.get("name"))
+            return
         yield from claims.owner_of(manifest, observed, of=self.kind)
         left = manifests.labels(manifest).get(_JOB_NAME)
         if controller(manifest) is None and left and tallying.is_tracked(manifest):
@@ -60,8 +67,12 @@ class Jobs:
     def _ran(
         self, job: Manifest, tally: tallying.Tally, observed: Observed, moment: Moment, steps: list[Step]
     ) -> Reconciled:
+        gang = gangs.of(job, tally.pods, observed) if self._gangs else gangs.Gang()
+        if gang.steps:
+            return requests.Reconciled(steps=steps + gang.steps)
         verdict = ending.judge(job, tally, moment)
         changes, again = staffing.changes(job, tally, verdict, observed, moment)
+        gangs.join(changes, gang.group)
         made, leaving = staffing.balance(changes)
         status, notes = ending.status(job, tally, verdict, moment, made=made, leaving=leaving)
         written = steps_to.write_status(self.kind, job, status, exact=True)
