@@ -104,7 +104,7 @@ class Session(Points):
         self.topology = JobDomains(self)
         self.never_running = NeverRunning(self)
         self.outlooks = Outlooks(self)
-        # What plugins say in a sentence of the objects that keep a pod with claims from every node, given the reasons of nodes; empty if nothing does.
+        # What plugins say in a sentence of the objects that keep a pod with volumes from every node, given the reasons of nodes; empty if nothing does.
         self.pod_causes: list[Callable[[Subject, Collection[str]], str]] = []
         self.search: Search | None = None  # where a job would go at another time; while allocate serves jobs
         self.queue_accounts: Accounts | None = (

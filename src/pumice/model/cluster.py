@@ -381,7 +381,7 @@ class Cluster:
         if record.state(known, node):
             self.changed += 1
             self.nodes.restate(record.row)
-        if known is not None and marks.of_node(known.metadata.annotations) != marks.of_node(node.metadata.annotations):
+        if known is not None and marks.cards(known.metadata.annotations) != marks.cards(node.metadata.annotations):
             self.changed += 1
             self.nodes.touch(record.row)
 

@@ -79,7 +79,7 @@ def devices(pod: core.Pod) -> tuple[str, ...]:
     return (*asked, *(f"{key}={notes[key]}" for key in DEVICES if key in notes))
 
 
-def of_node(annotations: Mapping[str, str]) -> list[str | None]:
+def cards(annotations: Mapping[str, str]) -> list[str | None]:
     """Return what a node's annotations say that decisions read: of its cards, whether it is locked, and what pods without GPUs may hold there."""
     quotas = (text for pair in sorted(annotations.items()) if pair[0].startswith(names.CROSS_QUOTA) for text in pair)
     return [*map(annotations.get, _OF_NODES), *quotas]
