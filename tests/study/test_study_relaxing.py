@@ -114,6 +114,22 @@ PORT = {
     ]
 }
 
+
+def resource(kind, name, namespace="", **body):
+    metadata = {"name": name, "namespace": namespace} if namespace else {"name": name}
+    return {"apiVersion": "resource.k8s.io/v1", "kind": kind, "metadata": metadata, **body}
+
+
+ONE = {"devices": {"requests": [{"name": "r", "exactly": {"deviceClassName": "gpu"}}]}}
+TAKEN = {"allocation": {"devices": {"results": [{"request": "r", "driver": "d", "pool": "n1", "device": "g0"}]}}}
+POOL = {"name": "n1", "generation": 1, "resourceSliceCount": 1}
+DEVICES = [
+    resource("DeviceClass", "gpu", spec={}),
+    resource("ResourceSlice", "s", spec={"driver": "d", "nodeName": "n1", "pool": POOL, "devices": [{"name": "g0"}]}),
+    resource("ResourceClaim", "taken", "a", spec=ONE, status=TAKEN),
+    resource("ResourceClaim", "open", "a", spec=ONE),
+]
+
 CASES = {
     "taint": (
         PLAIN,
@@ -192,6 +208,18 @@ CASES = {
     ),
     "request": (PLAIN, [node(), group(), pod(cpu="6")], "let its pods ask for 4 cpu instead of 6"),
     "end": (PLAIN, [node(), *RUNNING, group(), pod()], "wait until a/web ends (1 pod)"),
+    "device": (
+        PLAIN,
+        [
+            node(cpu="8"),
+            *DEVICES,
+            group("web", phase="Running"),
+            pod("web-0", "web", on="n1", resourceClaims=[{"name": "d", "resourceClaimName": "taken"}]),
+            group(),
+            pod(resourceClaims=[{"name": "d", "resourceClaimName": "open"}]),
+        ],
+        "wait until a/web ends (1 pod), which gives its devices back",
+    ),
     "node": (PLAIN, [node(), *RUNNING, group(), pod()], "add 1 more node like n1 (cpu 4)"),
     "several nodes": (
         PLAIN,
