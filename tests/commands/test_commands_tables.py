@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pumice.api.meta import ObjectMeta
-from pumice.cli.volcano import columns, flow_rows, job_rows, pod_rows, queue_rows, start_rows
+from pumice.cli.volcano import columns, flow_rows, gang_rows, job_rows, pod_rows, queue_rows, start_rows
 
 
 def text(table, items):
@@ -313,3 +313,39 @@ def test_groups_that_wait_are_listed_by_their_expected_start_and_those_without_o
     ]
     assert [columns.name(each) for each in start_rows.chosen(groups, queue_name="research", part="")] == ["later"]
     assert [columns.name(each) for each in start_rows.chosen(groups, queue_name="", part="oo")] == ["soon"]
+
+
+def native_group(name, namespace="a", queue="", **status):
+    annotations = {"scheduling.volcano.sh/queue-name": queue} if queue else {}
+    metadata = {"name": name, "namespace": namespace, "annotations": annotations}
+    return {"metadata": metadata, "spec": {"schedulingPolicy": {"gang": {"minCount": 2}}}, "status": status}
+
+
+def scheduled(status, reason, message=""):
+    return {"conditions": [{"type": "PodGroupScheduled", "status": status, "reason": reason, "message": message}]}
+
+
+def test_gangs_of_kubernetes_are_told_with_their_pods_and_the_cause():
+    waits = scheduled("False", "Unschedulable", "no node has 7 cpu free; 2/2 tasks in gang unschedulable: and more")
+    groups = [
+        native_group("runs", **scheduled("True", "Scheduled")),
+        native_group("waits", queue="team", **waits),
+        native_group("new"),
+    ]
+    pods = [
+        {"metadata": {"name": f"p{index}", "namespace": namespace}, "spec": spec, "status": {"phase": phase}}
+        for index, (namespace, group, phase) in enumerate(
+            [("a", "runs", "Running"), ("a", "runs", "Succeeded"), ("b", "runs", "Running"), ("a", "waits", "Pending"), ("a", "", "Running")]
+        )
+        for spec in [{"schedulingGroup": {"podGroupName": group}} if group else {}]
+    ]  # fmt: skip
+    table = gang_rows.table(pods, everywhere=False)
+    chosen = gang_rows.chosen(groups, queue_name="", part="")
+    rows = {each["metadata"]["name"]: columns.row(table, each, 0) for each in chosen}
+    assert [column.heading for column in table] == [
+        "Name", "Queue", "Age", "Min", "Pending", "Running", "Succeeded", "Failed", "Status", "Reason",
+    ]  # fmt: skip
+    assert rows["runs"][3:] == ("2", "0", "1", "1", "0", "Scheduled", "")
+    assert rows["waits"][3:] == ("2", "1", "0", "0", "0", "Unschedulable", "no node has 7 cpu free")
+    assert rows["new"][3:] == ("2", "0", "0", "0", "0", "<none>", "")
+    assert [each["metadata"]["name"] for each in gang_rows.chosen(groups, queue_name="team", part="")] == ["waits"]

@@ -62,6 +62,7 @@ Examples:
   pumice job list --all-namespaces -q training -o wide
   pumice job list --selector bert --watch
   pumice job list --start                    groups that wait, the next to start first
+  pumice job list --gangs                    Kubernetes' own gangs, with how their pods stand
   pumice job list -o name | xargs -n 1 kubectl describe
 """
 
@@ -73,6 +74,7 @@ Examples:
 @click.option(
     "--start", is_flag=True, help="List groups that wait, by when they are expected to start (plugin timeline)."
 )
+@click.option("--gangs", is_flag=True, help="List Kubernetes' own gangs: PodGroups of scheduling.k8s.io.")
 @options.output
 @options.watch
 @options.cluster
@@ -81,6 +83,8 @@ def list_jobs(**given: Any) -> None:
     from pumice.cli.volcano import job_verbs  # noqa: PLC0415  as above
 
     show = job_verbs.show_starts if given["start"] else job_verbs.show_list
+    if given["gangs"]:
+        show = job_verbs.show_gangs
     show(options.place(given), given)
 
 

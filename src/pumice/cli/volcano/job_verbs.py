@@ -12,6 +12,7 @@ from pumice.cli.volcano import (
     columns,
     failing,
     files,
+    gang_rows,
     job_rows,
     job_text,
     listing,
@@ -91,6 +92,21 @@ def show_starts(place: calls.Place, given: dict[str, Any]) -> None:
 
     wanted = lists.Listing((lists.Read(kinds.POD_GROUP, "" if everywhere else given["namespace"]),), table, chosen)
     listing.show(place, wanted, given["output"] or "", watch=given["watch"])
+
+
+def show_gangs(place: calls.Place, given: dict[str, Any]) -> None:
+    """List Kubernetes' own gangs, with how many of their pods stand how."""
+    everywhere = given["all_namespaces"]
+    namespace = "" if everywhere else given["namespace"]
+
+    def chosen(found: Sequence[list[Manifest]]) -> list[Manifest]:
+        return gang_rows.chosen(found[0], queue_name=given["queue"], part=given["selector"])
+
+    def table(found: Sequence[list[Manifest]]) -> tuple[Column, ...]:
+        return gang_rows.table(found[1], everywhere=everywhere)
+
+    reads = (lists.Read(kinds.NATIVE_POD_GROUP, namespace), lists.Read(kinds.POD, namespace))
+    listing.show(place, lists.Listing(reads, table, chosen), given["output"] or "", watch=given["watch"])
 
 
 class Table:
