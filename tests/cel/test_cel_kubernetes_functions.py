@@ -136,7 +136,6 @@ NOT_HERE = {
     "transformMapEntry": ("[1].transformMapEntry(i, e, {e: i}) == {1: 0}", "transformMap and transformMapEntry"),
     "format": ("!format.dns1123Label().validate('a').hasValue()", "undeclared reference to 'format'"),
     "string of an address": ("string(ip('::1')) == '::1'", "no matching overload for 'string'"),
-    "existsOne": ("[1, 2].existsOne(e, e == 2)", "undeclared reference to 'e'"),
 }
 VALUES = {"x": {"text": "abcb", "list": ["a", "b", "a"], "number": 1}}
 

@@ -17,6 +17,10 @@ TAINT = {"key": "a", "effect": "NoSchedule"}
 COUNTERS = {"m": {"value": "1"}}
 
 
+def cel(expression):
+    return {"cel": {"expression": expression}}
+
+
 def claim(**devices):
     return {"devices": {"requests": [{"name": "r", "exactly": EXACTLY}], **devices}}
 
@@ -34,6 +38,8 @@ TAKEN = [
     ("resourceclaims", exact(tolerations=[{"operator": "Equal", "value": "x"}])),
     ("resourceclaims", claim(requests=[{"name": "r", "firstAvailable": [{"name": "s", **EXACTLY}]}], constraints=[{"requests": ["r/s"], "matchAttribute": "d.e/a"}])),
     ("resourceclaimtemplates", {"metadata": {"labels": {"a": "b"}}, "spec": claim()}),
+    ("resourceclaims", exact(selectors=[cel('device.attributes["d"].x.find("a") == "b" && 1 < 1.5')])),
+    ("resourceclaims", exact(selectors=[cel("[1, 2].transformList(i, e, i + e).indexOf(3) == 1")])),
     ("resourceslices", SLICE),
     ("resourceslices", device(attributes={"a": {"int": 1}, "e.com/b": {"version": "1.2.3"}}, capacity={"m": {"value": "1Gi"}})),
     ("resourceslices", {**SLICE, "sharedCounters": [{"name": "s", "counters": COUNTERS}]}),
@@ -98,6 +104,11 @@ REFUSED = [
     ("deviceclasses", {"selectors": [{}]}, "spec.selectors[0].cel: Required value"),
     ("deviceclasses", {"extendedResourceName": "cpu"}, 'spec.extendedResourceName: Invalid value: "cpu": must be a valid extended resource name'),
     ("deviceclasses", {"config": [OPAQUE] * 33}, "spec.config: Too many: 33: must have at most 32 items"),
+    ("resourceclaims", exact(selectors=[cel("foo(device)")]), """spec.devices.requests[0].exactly.selectors[0].cel.expression: Invalid value: "foo(device)": compilation failed: ERROR: <input>:1:4: undeclared reference to 'foo' (in container '')"""),
+    ("resourceclaims", exact(selectors=[cel("1 == 1.0")]), """spec.devices.requests[0].exactly.selectors[0].cel.expression: Invalid value: "1 == 1.0": compilation failed: ERROR: <input>:1:3: found no matching overload for '_==_' applied to '(int, double)'"""),
+    ("resourceclaims", exact(selectors=[cel("1 + 1")]), 'spec.devices.requests[0].exactly.selectors[0].cel.expression: Invalid value: "1 + 1": must evaluate to bool or the unknown type, not int'),
+    ("resourceclaims", exact(selectors=[cel("device.attributes[")]), 'spec.devices.requests[0].exactly.selectors[0].cel.expression: Invalid value: "device.attributes[": compilation failed: ERROR: <input>:1:19: Syntax error: mismatched input'),
+    ("deviceclasses", {"selectors": [cel("math.greatest(1, 2) == 2")]}, """spec.selectors[0].cel.expression: Invalid value: "math.greatest(1, 2) == 2": compilation failed: ERROR: <input>:1:1: undeclared reference to 'math' (in container '')"""),
 ]  # fmt: skip
 
 

@@ -103,8 +103,10 @@ class Language:
         return Program(self._environment.compile(renamed, disable_check=True), self._error)
 
 
-_EXTENSIONS: Final = ("bindings", "strings", "optional", "math", "lists", "sets", "two-var-comprehensions")
-_CONFIGURATION: Final = "extensions:\n" + "".join(f"- name: {name}\n" for name in _EXTENSIONS)
+_EXTENSIONS: Final = {"bindings": "0", "strings": "2", "optional": "latest", "lists": "latest", "sets": "latest", "two-var-comprehensions": "latest"}  # fmt: skip
+_CONFIGURATION: Final = "extensions:\n" + "".join(
+    f"- name: {name}\n  version: {version}\n" for name, version in _EXTENSIONS.items()
+)
 
 
 def evaluator() -> ModuleType:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from typing import TYPE_CHECKING, Any, Final
 
 from pumice.api import names
 from pumice.apiserver.built_in import wrong
+from pumice.cel import language
 from pumice.sim import structure
 
 if TYPE_CHECKING:
@@ -127,7 +129,27 @@ def _selectors(parent: Mapping[str, Any], where: str) -> Causes:
                     f"Too long: may not be more than {_LONGEST_SELECTOR} bytes",
                 )
             )
+        else:
+            found += _compiled(expression, f"{field}.expression")
     return found
+
+
+def _compiled(expression: str, field: str) -> Causes:
+    """Refuse an expression that is none, or gives something else than a truth; without an evaluator none is."""
+    try:
+        returns = _returns(expression)
+    except language.MissingError:
+        return []
+    except language.CelError as error:
+        return wrong.invalid(field, expression, f"compilation failed: ERROR: <input>:{error}")
+    if returns in ("bool", "dyn"):
+        return []
+    return wrong.invalid(field, expression, f"must evaluate to bool or the unknown type, not {returns}")
+
+
+@functools.lru_cache(maxsize=1024)
+def _returns(expression: str) -> str:
+    return language.over("device").compile(expression).returns
 
 
 def _constraint(constraint: Mapping[str, Any], where: str, known: set[str]) -> Causes:
