@@ -14,7 +14,6 @@ from pumice.actions.placing import (
     inside_domains,
     known_failures,
     minimum,
-    no_room,
     rounds,
     searching,
     surplus,
@@ -25,7 +24,7 @@ from pumice.actions.placing import (
     waiting_tasks,
 )
 from pumice.api import names
-from pumice.framework import reservations, subject
+from pumice.framework import dormancy, no_room, reservations, subject
 from pumice.framework.configuration import Configured, Settings, settings
 from pumice.framework.plugin import Action
 from pumice.framework.reasons import BeyondDue, FitSummary
@@ -71,7 +70,8 @@ class Allocate(Action):
         self._gated: dict[str, None] = {}
         self._beyond_due: dict[str, Job] = {}
         reserved = {task.job.key: task.job for task in session.reserved.values() if task.job is not None}
-        self._serve_all(session, {**session.cluster.pending_jobs, **reserved}.values())
+        self._dormancy = dormancy.of(session)
+        self._serve_all(session, {**session.awake, **reserved}.values())
         if self._beyond_due:
             waiting = list(self._beyond_due.values())
             for job in waiting:
@@ -310,14 +310,15 @@ class Allocate(Action):
         else:
             uids = [first.uid] if least == 1 else [task.uid for task in tasks]
             session.findings.note_fit_of_all(job, uids, failure)
+            self._let_lie(session, queue, job, first, failure)
             said = telling.Shortfall(0, least - job.tally.ready, least, len(job.pending), first.name, failure)
         session.record.judge(job.key, self.name, said)
         if failure.due:
             self._beyond_due[job.key] = job
         if known is None:
             self._failures.add(first, failure)
-            if session.findings.phase(job) == names.PHASE_INQUEUE:
-                session.never_running.say(job)
+        if session.findings.phase(job) == names.PHASE_INQUEUE:
+            session.never_running.say(job)
         return True
 
     def _set_aside(self, session: Session, job: Job) -> None:
@@ -354,6 +355,16 @@ class Allocate(Action):
                 return  # what is promised to others may be in the way of this one alone
             self._failures.begin(queue, session.cluster.nodes.position)
             self._failures.add(job.tasks[uid], failure)
+            self._let_lie(session, queue, job, job.tasks[uid], failure)
+
+    def _let_lie(self, session: Session, queue: Queue, job: Job, task: Task, failure: FitSummary) -> None:
+        """Have a job left alone until something changes for it, if nothing else can help it; what its queue is due may give way yet in this cycle."""
+        if failure.due and session.lending.enabled:
+            return
+        if failure.queue or self._no_room.is_too_large(task):
+            placed = session.findings.last_transactions
+            if not placed or placed.keys().isdisjoint(job.pending):
+                self._dormancy.note(queue, job, task, failure)
 
     def _try(
         self, session: Session, queue: Queue, job: Job, tasks: list[Task], is_next: Callable[[], bool] | None
@@ -376,6 +387,7 @@ class Allocate(Action):
             return []
         statement.discard()
         if not placed and not steered:
+            _tell_equals(session, job, tasks)
             self._remember_failure(session, queue, job)
         session.record.judge(job.key, self.name, telling.shortfall(session, job, placed))
         self._set_aside(session, job)
@@ -413,6 +425,15 @@ class Allocate(Action):
             session.record.acquit(job.key, self.name)
         elif session.findings.errors(job):
             session.record.judge(job.key, self.name, telling.shortfall(session, job, 0))
+
+
+def _tell_equals(session: Session, job: Job, tasks: Sequence[Task]) -> None:
+    """Tell all members of a job that are alike what the first was told that found no node."""
+    errors, first = session.findings.errors(job), tasks[0]
+    if first.uid not in errors or len(tasks) != job.min_member:
+        return
+    if all(task.shape is first.shape and task.bond is first.bond for task in tasks):
+        session.findings.note_fit(tasks, errors[first.uid])
 
 
 def _hold_again(session: Session, lifted: Sequence[Task]) -> None:

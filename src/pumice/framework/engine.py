@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pumice.api import names
-from pumice.framework import breakdowns, observing, reservations, shortcuts
+from pumice.framework import breakdowns, dormancy, observing, reservations, shortcuts
 from pumice.framework.breakdowns import CLOSE, CONCLUDE, Breakdown
 from pumice.framework.evaluator import Evaluator
 from pumice.framework.reasons import FitSummary, Reasons
@@ -65,6 +65,7 @@ class Engine:
         number: int,
         now: int,
         reserved: reservations.Reservations | None = None,
+        is_asked: bool = False,
     ) -> Session:
         """Open a session on the cluster as it is, with the room held that earlier plans made."""
         mark = self.observer.mark()
@@ -81,9 +82,11 @@ class Engine:
             observer=self.observer,
             streaks=self._streaks,
             lasting=self._lasting if self.shortcuts.memory else None,
+            is_asked=is_asked,
         )
         session.open(self._slots)
         reservations.apply(session, session.reservations)
+        session.dormant = dormancy.of(session).renew(session)
         self.observer.spent("open", "", mark)
         return session
 

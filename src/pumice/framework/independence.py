@@ -39,6 +39,10 @@ class Asked(Protocol):
         """Who limits queues."""
 
     @property
+    def job_valid(self) -> Iterable[Declared]:
+        """Who says that a job cannot be scheduled at all."""
+
+    @property
     def job_pipelined(self) -> Iterable[Declared]:
         """Who says whether enough of a job is placed or waits."""
 
@@ -123,6 +127,11 @@ class Independence:
     def limits_go_by_queues(self) -> bool:
         """Whether what a queue may take on depends on the queue and on amounts alone, whoever asks."""
         return all(each.reads in (NOTHING, Reads.QUEUE) for each in self._session.allocatable)
+
+    @functools.cached_property
+    def validity_goes_by_queues(self) -> bool:
+        """Whether a job and its pods, and the objects of queues, alone say whether it can be scheduled at all."""
+        return all(each.reads in (NOTHING, Reads.QUEUE) for each in self._session.job_valid)
 
     @functools.cached_property
     def waiting_goes_by_numbers(self) -> bool:

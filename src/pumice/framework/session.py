@@ -28,7 +28,7 @@ from pumice.framework.reservations import Reservations
 from pumice.framework.statements import Statements
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from pumice.framework.configuration import Configuration
     from pumice.framework.evaluation import Evaluation
@@ -75,6 +75,7 @@ class Session(Points):
         observer: observing.Observer = observing.NOBODY,
         streaks: dict[breakdowns.Key, breakdowns.Streak] | None = None,
         lasting: dict[str, object] | None = None,
+        is_asked: bool = False,
     ) -> None:
         self.cluster = cluster
         self.observer = observer
@@ -92,6 +93,10 @@ class Session(Points):
         self.lasting: dict[str, object] = (
             {} if lasting is None else lasting
         )  # what plugins follow together from cycle to cycle
+        self.is_asked = is_asked  # whether somebody wants to be told of jobs that nothing new can be said of, too
+        self.dormant: Mapping[
+            str, object
+        ] = {}  # who is left out of the cycle, since it would only say again what was said
         self._progressed = False
         self.failures: list[Exception] = []  # of actions as a whole; those about somebody are among the breakdowns
         self._plugins: list[Opened] = []
@@ -246,6 +251,12 @@ class Session(Points):
         self.findings.attempt(job)
 
     # -- jobs --------------------------------------------------------------------------------------------------
+
+    @functools.cached_property
+    def awake(self) -> dict[str, Job]:
+        """The jobs that had pending tasks when the first asked for them, but for those that are left out of the cycle."""
+        dormant = self.dormant
+        return {key: job for key, job in self.cluster.pending_jobs.items() if key not in dormant}
 
     def readiness(self, job: Job) -> Callable[[], bool]:
         """Return the question whether a job is ready, for whoever asks it after every step; where minimums count nobody is asked before that is reached."""

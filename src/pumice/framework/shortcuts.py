@@ -34,6 +34,9 @@ class Shortcuts(msgspec.Struct, frozen=True, kw_only=True):
     equal_jobs: bool = True
     """What a waiting job was told is told its equals, which then need not look for a node (`full-waiting-1000`: 2.9, `holders-1000`: 1.9)."""
 
+    dormant_jobs: bool = True
+    """Jobs that ask for more than any node will have free, and were told so, are left out of cycles as long as nothing about them changes (`waiting-10000`: 8)."""
+
     domain_sums: bool = True
     """Hyper-nodes that have too little room in sum for the members of a job are not tried."""
 

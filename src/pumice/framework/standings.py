@@ -43,9 +43,8 @@ def standings(session: Session) -> Iterable[Standing]:
 
 
 def noticed(session: Session) -> list[Job]:
-    """Return the jobs that changed, wait, or were looked at."""
-    cluster = session.cluster
-    return list({**cluster.dirty_jobs, **cluster.pending_jobs, **session.findings.attempted}.values())
+    """Return the jobs that changed, wait, or were looked at, but for those of which it is known that there is nothing new to say."""
+    return list({**session.cluster.dirty_jobs, **session.awake, **session.findings.attempted}.values())
 
 
 def _news(session: Session) -> News:
@@ -97,7 +96,7 @@ def _waits(session: Session, job: Job) -> tuple[object, ...]:
     errors = session.findings.errors(job)
     waits = (
         _transactions(session, pending) if session.findings.last_transactions else (),
-        tuple([(uid, _reason(error)) for uid, error in errors.items()]) if errors else (),
+        tuple([(uid, essence(error)) for uid, error in errors.items()]) if errors else (),
         [task.refusal for task in pending.values() if task.refusal] if pending else (),
         awaited(session, job),
         b"" if errors else _gist(session, job),
@@ -106,7 +105,7 @@ def _waits(session: Session, job: Job) -> tuple[object, ...]:
     return waits if any(waits) else ()
 
 
-def _reason(error: FitSummary) -> object:
+def essence(error: FitSummary) -> object:
     """Return why a task found no node; of a queue that has no room without its digits: what it holds and is due moves with everybody's pods, and is no news."""
     return error if not error.queue else (error.queue, _without_digits(error.prefix))
 

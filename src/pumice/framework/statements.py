@@ -24,6 +24,10 @@ class HoldingSession(StatedSession, Protocol):
     def reserved(self) -> dict[str, Task]:
         """Who waits by a reservation."""
 
+    @property
+    def awake(self) -> dict[str, Job]:
+        """The jobs with pending tasks, but for those that are left out of the cycle."""
+
 
 class Statements:
     """Starts statements, and keeps what they leave; `evicted_for` are those who wait for pods that were evicted for them."""
@@ -73,8 +77,8 @@ class Statements:
 
     def best_effort_jobs(self) -> list[Job]:
         """Return the jobs that have best-effort tasks without a node, or with only the promise of one."""
-        pending = self._session.cluster.pending_jobs
-        found = {job.key: job for job in pending.values() if job.tally.counts[BEST_EFFORT_PENDING]}
+        pending = self._session.awake
+        found = {key: job for key, job in pending.items() if job.pending and job.tally.counts[BEST_EFFORT_PENDING]}
         for run in self.kept:
             task = run.tasks[0]
             if task.best_effort and task.status == Status.PIPELINED and task.job is not None:

@@ -347,13 +347,16 @@ class Cluster:
         queue = self.queues.get(name)
         if queue is None:
             queue = self.queues[name] = self._members.open(name)
+        before = None if queue.object is None else (queue.bad, queue.state, queue.annotations, queue.object.spec)
         queue.bad = ""
         try:
             queue.describe(found)
         except resources.BadValueError as error:
             queue.bad = str(error)
-        for key in queue.jobs:
-            self.dirty_jobs[key] = self.jobs[key]
+        # What it holds is written in its status every second, and is no news to its jobs.
+        if before != (queue.bad, queue.state, queue.annotations, found.spec):
+            for key in queue.jobs:
+                self.dirty_jobs[key] = self.jobs[key]
         return queue
 
     def remove_queue(self, name: str) -> None:

@@ -9,6 +9,8 @@ from pumice.model import resources
 from pumice.model.task import instant
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from pumice.api import scheduling
 
 MAX_WEIGHT = 65535
@@ -45,6 +47,8 @@ class Queue:
         self.bad = ""
         self.creation = 0
         self.object: scheduling.Queue | None = None
+        self.state = ""
+        self.annotations: Mapping[str, str] = {}
 
     def __repr__(self) -> str:
         return f"<queue {self.name} weight {self.weight}>"

@@ -51,7 +51,7 @@ class Gang(Plugin):
 
     def open(self, session: Session) -> None:
         """Register validity, order, readiness, starvation and the victim rule."""
-        session.job_valid.add(check)
+        session.job_valid.add(check, reads=Reads(0))
         session.job_order.add(_job_key if session.gangs_are_kept else _is_ready)
         session.sub_job_order.add(_sub_job_key)
         kube_batch = session.configuration.rules == "kube-batch"

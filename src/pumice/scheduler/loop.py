@@ -12,7 +12,7 @@ from pumice.framework.explaining import Explainer
 from pumice.framework.reservations import Reservations
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from pumice.api import scheduling
     from pumice.cache.cache import Cache
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pumice.framework.record import CycleRecord
     from pumice.framework.registry import Registry
     from pumice.framework.session import Session
+    from pumice.model.job import Job
 
 
 class Scheduler:
@@ -41,6 +42,7 @@ class Scheduler:
         self._observer = observer
         self.cycles = 0
         self.failures: list[Exception] = []
+        self.awake: Mapping[str, Job] = {}  # the jobs with pending pods that the last session looked at
         self._now = now
         self._settled_at: int | None = None
         self.rests = False  # whether the last cycle could only repeat the one before it
@@ -112,7 +114,7 @@ class Scheduler:
         self.rests = self._is_quiet(now)
         if self.rests and (ask is None or may_skip) and self.engine.shortcuts.quiet_cycles:
             return self._skip()  # 2. nothing can have changed
-        session = self._open(now)  # 3. plugins register
+        session = self._open(now, is_asked=ask is not None)  # 3. plugins register
         if session is not None:
             try:
                 self.engine.decide(session)  # 4. actions run, then plugins look back
@@ -145,12 +147,17 @@ class Scheduler:
         self.cache.record.skipped = True
         return self.cache.record
 
-    def _open(self, now: int) -> Session | None:
+    def _open(self, now: int, *, is_asked: bool) -> Session | None:
         """Open a session; None if the policy breaks down: without the whole of it nothing is decided, and the next cycle tries again."""
         self._warn_of_queues()
         try:
             return self.engine.open(
-                self.cache.record, self.cache, number=self.cycles, now=now, reserved=self.reservations
+                self.cache.record,
+                self.cache,
+                number=self.cycles,
+                now=now,
+                reserved=self.reservations,
+                is_asked=is_asked,
             )
         except Exception as error:  # noqa: BLE001  whatever a plugin raises
             self._broke("opening", error)
@@ -161,6 +168,7 @@ class Scheduler:
     def _roll_back(self, session: Session) -> None:
         """Undo what was only held, and remember whether another cycle would be worth while."""
         session.rollback()
+        self.awake = session.awake
         self.engine.end(session)
         found = session.breakdowns
         broken = [each.error for each in found.found.values() if not each.resting]

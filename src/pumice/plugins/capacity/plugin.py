@@ -184,7 +184,7 @@ class Capacity(Plugin):
     def _register_tree(self, session: Session, tree: queue_tree.CapacityTree) -> None:
         session.queue_order.add_tree(tree.path)
         session.victim_queue_order.add(self.victims.nearness)
-        session.job_valid.add(self.out_of_place)
+        session.job_valid.add(self.out_of_place, reads=Reads.QUEUE)
         session.follow(self._follow, one_job=True)
         for name, problem in tree.problems.items():
             session.record.say(self.name, f"queue {name} takes no jobs: {problem}")

@@ -87,8 +87,8 @@ class Drf(Plugin):
         self._shares = Shares(total)
         self._known: dict[str, float] = {}
         # Whose share is not known and may be asked for: worked out together when the first is.
-        self._unknown = dict(cluster.pending_jobs)
-        self._unknown.update((job.key, job) for job in cluster.phases.jobs(names.PHASE_PENDING))
+        self._unknown: dict[str, Job] = {}
+        self._asked = False
         self.tree: weight_tree.WeightTree | None = None
         session.job_order.add(self.share)
         session.preemptable.add(self.preemptable, reads=Reads.COLUMNS | Reads.OTHER_NODES, basis=total.tobytes)
@@ -110,6 +110,11 @@ class Drf(Plugin):
 
     def _learned(self, job: Job) -> float:
         """Compute the share of a job, with those of all others that are not known where they are many: in a round many change before any is asked for."""
+        if not self._asked:
+            self._asked = True
+            session = self._session
+            self._unknown.update(session.awake)
+            self._unknown.update((each.key, each) for each in session.cluster.phases.jobs(names.PHASE_PENDING))
         if len(self._unknown) < MANY:
             self._unknown.pop(job.key, None)
             share = self._known[job.key] = self._shares.of(self._sums.held(job.row))

@@ -32,9 +32,9 @@ class JobSamples:
         self._queues = queue_samples.QueueSamples()
 
     def cycled(self) -> None:
-        """Count a try for every group that has waiting pods and is not ready."""
-        for key, job in self._cluster.pending_jobs.items():
-            if job.group is not None and not job.is_ready:
+        """Count a try for every group with waiting pods that was looked at and is not ready."""
+        for key, job in self._scheduler.awake.items():
+            if job.group is not None and job.pending and not job.is_ready:
                 self._retries[key] = self._retries.get(key, 0) + 1
         # Where nobody scrapes nobody else would.
         if max(len(self._placed), len(self._retries)) > 2 * len(self._cluster.jobs) + SPARE:

@@ -87,7 +87,7 @@ SERIES: Final[tuple[Series, ...]] = (
     _gauge("unschedule_task_count", ("job_id",), "pods that a group lacks to its minimum, 0 once it has them"),
     _gauge("unschedule_job_count", (), "groups with waiting pods that lack pods to their minimum"),
     _gauge("job_share", ("job_ns", "job_id"), "dominant share of a group (plugin drf)"),
-    _counter("job_retry_counts", ("job_id",), "cycles in which a group with waiting pods was not ready"),
+    _counter("job_retry_counts", ("job_id",), "cycles in which a group with waiting pods was looked at and not ready"),
     *_of_queue("allocated", "what a queue holds"),
     *_of_queue("request", "what a queue holds and its waiting pods ask for"),
     *_of_queue("deserved", "what a queue is due (plugins proportion and capacity)"),

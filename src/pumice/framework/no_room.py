@@ -30,7 +30,7 @@ class NoRoom:
 
     def failure(self, queue: Queue, job: Job, tasks: Sequence[Task]) -> FitSummary | None:
         """Say why equal tasks find no node if it is for want of room alone; None if they have to look, or nobody but nodes may refuse them."""
-        if not self._taken or not self._is_too_large(tasks[0]):
+        if not self._taken or not self.is_too_large(tasks[0]):
             return None
         session = self._session
         with session.attempt(job):
@@ -42,7 +42,8 @@ class NoRoom:
             return session.evaluate(looked_for).failure(released=True)
         return None
 
-    def _is_too_large(self, task: Task) -> bool:
+    def is_too_large(self, task: Task) -> bool:
+        """Tell whether a task asks for more of something than any node will have free."""
         table = self._session.cluster.nodes
         if self._most is None or self._position != table.position:
             if not table.count:

@@ -1,0 +1,139 @@
+"""Jobs that lie dormant: they ask for more of something than any node will have free, or than their queue may take on, they were told so, and nothing about them has changed since.
+
+Trying one again would give nobody anything and say what was said before, so it is left out of the cycle; what is asked in every cycle is asked once for all that are equal. If the
+numbers of a refusal are other ones, a few of its jobs are told in each cycle, so that thousands who wait cost no more than what changes (`waiting-10000`).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from pumice.framework import standings
+from pumice.framework.no_room import NoRoom
+from pumice.framework.reasons import of_queue
+from pumice.framework.subject import equal_tasks
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterable, Mapping
+
+    from pumice.framework.reasons import FitSummary
+    from pumice.framework.session import Session
+    from pumice.model.job import Job
+    from pumice.model.queue import Queue
+    from pumice.model.task import Task
+
+TOLD_AT_ONCE: Final = 256
+"""So many jobs of which only the numbers are new are looked at in one cycle, and"""
+PAUSE: Final = 1_000_000
+"""so much later the next of them, if nothing else happens."""
+WHO_WAITS: Final = {"enqueue", "allocate", "backfill"}
+"""Actions that leave a job alone for which there is no room; others would evict for it, and look at it anyway."""
+
+
+class Kind(msgspec.Struct):
+    """Equal jobs of one queue that were told the same."""
+
+    queue: Queue
+    failure: FitSummary
+    jobs: dict[str, Job] = {}
+
+
+class Dormancy:
+    """Who lies dormant from cycle to cycle, by kind and by what was said."""
+
+    def __init__(self) -> None:
+        self._kinds: dict[tuple[Hashable, FitSummary], Kind] = {}
+        self._noted: dict[str, Kind] = {}
+        self._rows: dict[int, str] = {}  # who is in which row of the jobs
+        self._position = 0
+        self._basis: object = None
+
+    def note(self, queue: Queue, job: Job, task: Task, failure: FitSummary) -> None:
+        """Keep that a job was refused for want of room, if all its pods wait and are like this one."""
+        if len(job.tasks) != len(job.pending) or len(job.pending) != job.min_member:
+            return
+        if any(t.shape is not task.shape or t.bond is not task.bond or t.refusal for t in job.pending.values()):
+            return
+        key = ((queue.name, *task.likeness, job.min_member), failure)
+        kind = self._kinds.get(key)
+        if kind is None:
+            kind = self._kinds[key] = Kind(queue, failure)
+        kind.jobs[job.key] = job
+        self._noted[job.key] = kind
+        self._rows[job.row] = job.key
+
+    def renew(self, session: Session) -> Mapping[str, object]:
+        """Return who can be left out of a cycle; whoever cannot is forgotten until it is noted again."""
+        cluster = session.cluster
+        queues = {queue.name: queue.object.spec for queue in cluster.queues.values() if queue.object is not None}
+        basis = (session.outlooks.epoch, list(cluster.priority_classes.values()), queues)
+        changed = cluster.group_changes.since(self._position)
+        self._position = cluster.group_changes.position
+        if basis != self._basis or changed is None or not _may_be_left_out(session):
+            self._basis, self._kinds, self._noted, self._rows = basis, {}, {}, {}
+        if not self._kinds:
+            return {}
+        self._wake(cluster.dirty_jobs)
+        self._wake([self._rows[row] for row in changed or () if row in self._rows])
+        answers: dict[Hashable, FitSummary | None] = {}
+        closed, refusing = session.closed_queues(), NoRoom(session)
+        allowed = TOLD_AT_ONCE
+        for key, kind in list(self._kinds.items()):
+            if kind.jobs and key[0] not in answers:
+                answers[key[0]] = None if kind.queue.name in closed else _answer(session, kind, refusing)
+            answer = answers.get(key[0])
+            if answer is None:
+                self._wake(list(kind.jobs))
+            elif standings.essence(answer) != standings.essence(kind.failure):
+                woken = list(kind.jobs)[:allowed]
+                self._wake(woken)
+                allowed -= len(woken)
+                session.wake_at(session.started + PAUSE)
+            if not kind.jobs:
+                del self._kinds[key]
+        return self._noted
+
+    def _wake(self, jobs: Iterable[str]) -> None:
+        for key in jobs:
+            kind = self._noted.pop(key, None)
+            if kind is not None:
+                del self._rows[kind.jobs.pop(key).row]
+
+
+def of(session: Session) -> Dormancy:
+    """Return what is kept from cycle to cycle."""
+    kept = session.lasting.setdefault("dormancy", Dormancy())
+    assert isinstance(kept, Dormancy)  # noqa: S101  nobody else has that name
+    return kept
+
+
+def _may_be_left_out(session: Session) -> bool:
+    """Tell whether nobody but nodes and queues has a say in whether those who ask for too much wait, and nobody wants to be told why."""
+    if not session.shortcuts.dormant_jobs or session.is_asked or session.reserved or session.job_delay.active:
+        return False
+    facts = session.independence
+    return (
+        WHO_WAITS.issuperset(session.configuration.action_names)
+        and not session.gates.enabled
+        and facts.limits_go_by_queues
+        and facts.refusals_go_by_shape
+        and facts.validity_goes_by_queues
+    )
+
+
+def _answer(session: Session, kind: Kind, refusing: NoRoom) -> FitSummary | None:
+    """Say why the jobs of a kind find no room now; None if they have to be tried."""
+    queue, job = kind.queue, next(iter(kind.jobs.values()))
+    tasks = list(job.pending.values())
+    if session.cluster.queues.get(queue.name) is not queue or queue.bad:
+        return None
+    # Whoever waits for the due of its queue alone is tried beyond it in the end, and told what is found then.
+    with session.lending.beyond_dues():
+        if session.overused(queue) is not None:
+            return None
+        with session.attempt(job):
+            refusal = session.allocatable(queue, equal_tasks(tasks[:1])) if session.allocatable.active else None
+            return of_queue(queue.name, refusal) if refusal is not None else refusing.failure(queue, job, tasks)
+    return None

@@ -1,0 +1,181 @@
+"""Who asks for more than any node will have is left out of cycles while nothing about it changes, and nobody can tell from what is decided and written."""
+
+from __future__ import annotations
+
+import random
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from builders import Desk, group, node, pod, priority_class, queue
+from pumice.framework import dormancy, shortcuts
+
+SHARED = """
+actions: "enqueue, allocate, backfill"
+tiers:
+- plugins: [{name: priority}, {name: gang}]
+- plugins: [{name: overcommit}, {name: drf}, {name: predicates}, {name: proportion}, {name: nodeorder}]
+"""
+TREE = SHARED.replace("{name: proportion}", "{name: capacity, enableHierarchy: true}")
+PLAIN = SHARED.replace(", {name: proportion}", "").replace("{name: overcommit}, ", "")
+AWAKE = msgspec.structs.replace(shortcuts.ALL, dormant_jobs=False)
+
+
+class Life:
+    """Two schedulers that are told the same, one of which looks at everybody in every cycle."""
+
+    def __init__(self, seed, text):
+        self.rng = random.Random(seed)  # noqa: S311  reproducible, not secret
+        self.desks = [Desk(text), Desk(text, taken=AWAKE)]
+        self.version, self.number, self.gangs, self.placed = 10, 0, {}, {}
+        self.asleep = 0
+        for i in range(3):
+            self.feed(self.node(i))
+        self.feed(queue("a", weight=2), queue("b"))
+        for _ in range(8):
+            self.arrive()
+
+    def feed(self, *manifests, event="ADDED"):
+        for manifest in manifests:
+            self.version += 1
+            manifest["metadata"]["resourceVersion"] = str(self.version)
+            for desk in self.desks:
+                desk.feed(manifest, event=event)
+
+    def node(self, number):
+        taints = [{"key": "k", "effect": "NoSchedule"}] if self.rng.random() < 0.1 else []
+        return node(f"n{number}", self.rng.choice(["4", "6"]), cordoned=self.rng.random() < 0.1, taints=taints)
+
+    def arrive(self, name=""):
+        self.number += 1
+        name = name or f"g{self.number}"
+        size, cpu = self.rng.randint(1, 3), self.rng.choice(["1", "5", "7", "7", "9"])
+        chosen = {"priorityClassName": "high"} if self.rng.random() < 0.2 else {}
+        least = self.rng.choice([size, size, 1])
+        self.gangs[name] = [f"{name}-{i}" for i in range(size)]
+        phase = self.rng.choice(["Inqueue", "Inqueue", "Pending", ""])
+        self.feed(group(name, least, queue=self.rng.choice(["a", "b", "a", "late"]), phase=phase, **chosen))
+        for i, member in enumerate(self.gangs[name]):
+            mixed = self.rng.random() < 0.1
+            self.feed(pod(member, name, cpu="1" if mixed else cpu, memory="1Gi" if i % 2 and mixed else None))
+
+    def leave(self, name):
+        for member in self.gangs.pop(name):
+            self.feed(pod(member, name, uid=f"uid-{member}"), event="DELETED")
+            self.placed.pop(member, None)
+        self.feed(group(name), event="DELETED")
+
+    def change(self):
+        happens = self.rng.random()
+        if happens < 0.3:
+            self.arrive()
+        elif happens < 0.5 and self.gangs:
+            name = self.rng.choice(sorted(self.gangs))
+            self.leave(name)
+            if self.rng.random() < 0.5:
+                self.arrive(name)
+        elif happens < 0.65:
+            number = self.rng.randint(0, 3)
+            self.feed(self.node(number), event=self.rng.choice(["ADDED", "MODIFIED", "DELETED"]))
+        elif happens < 0.8:
+            state = self.rng.choice(["Open", "Open", "Closed"])
+            self.feed(queue(self.rng.choice(["a", "b", "late"]), state=state, weight=self.rng.randint(1, 3)))
+        elif happens < 0.9:
+            self.feed(priority_class("high", self.rng.randint(1, 9)))
+
+    def cycle(self):
+        """Run a cycle on both; returns what each has decided, written and told."""
+        sent = []
+        for desk in self.desks:
+            desk.cycle()
+            assert not desk.scheduler.failures
+            sent.append(sorted(repr(effect) for effect in desk.world.effects))
+        self.asleep += len(dormant(self.desks[0]))
+        for member, where in self.desks[0].world.binds.items():
+            name = member.rpartition("-")[0]
+            if name in self.gangs and member not in self.placed:
+                self.placed[member] = where
+                self.feed(pod(member, name, cpu="1", node=where, phase="Running"), event="MODIFIED")
+        for desk in self.desks:
+            desk.world.effects.clear()
+        return sent
+
+
+def dormant(desk):
+    """Return who would be left out of the next cycle, if nothing happened."""
+    return desk.scheduler.engine._lasting["dormancy"]._noted
+
+
+@pytest.mark.parametrize("text", [SHARED, TREE, PLAIN], ids=["shares", "tree", "plain"])
+@settings(max_examples=40, deadline=None)
+@given(seed=st.integers(0, 10**6))
+def test_nobody_can_tell_that_jobs_are_left_out(text, seed):
+    life = Life(seed, text)
+    for turn in range(12):
+        with_some_left_out, with_all = life.cycle()
+        assert with_some_left_out == with_all, f"cycle {turn}"
+        for _ in range(life.rng.randint(0, 2)):
+            life.change()
+
+
+def test_jobs_do_lie_dormant_in_these_lives():
+    lives = [Life(seed, SHARED) for seed in range(20)]
+    for life in lives:
+        for _ in range(6):
+            life.cycle()
+            life.change()
+    assert sum(life.asleep for life in lives) > 50
+
+
+def waiting(count, text=SHARED):
+    made = Desk(text).feed(node("n0", "4"), node("n1", "4"))
+    for i in range(count):
+        made.feed(group(f"g{i}", 1, phase="Inqueue"), pod(f"g{i}-0", f"g{i}", cpu="4", memory="20Gi"))
+    for _ in range(3):
+        made.cycle()
+    return made
+
+
+def test_a_cycle_tries_only_whom_something_has_changed_for():
+    made = waiting(20)
+    made.feed(group("small", 1, phase="Inqueue"), pod("small-0", "small", cpu="1"))
+    made.cycle()
+    assert made.world.binds == {"small-0": "n0"}
+    assert {verdict.job for verdict in made.cache.record._lines} == {"a/small"}
+
+
+def test_everybody_is_looked_at_where_somebody_asks_why():
+    made = waiting(20)
+    made.feed(node("n2", "4"))
+    made.cycle()
+    found = []
+    made.feed(group("small", 1, phase="Inqueue"), pod("small-0", "small", cpu="1"))
+    made.scheduler.cycle(lambda explainer: found.append(explainer.job("a/g7")))
+    assert len(made.cache.record._lines) > 20
+    assert "20Gi" in str(found[0])
+
+
+def test_new_numbers_are_told_to_a_few_in_each_cycle_and_to_all_in_the_end(monkeypatch):
+    monkeypatch.setattr(dormancy, "TOLD_AT_ONCE", 3)
+    made = waiting(8, PLAIN)
+    made.feed(group("small", 1, phase="Inqueue"), pod("small-0", "small", cpu="1", memory="7Gi"))
+    told = []
+    for _ in range(6):
+        made.cycle()
+        told.append([verdict.job for verdict in made.cache.record._lines if verdict.job != "a/small"])
+    assert [len(each) for each in told if each] == [3, 3, 2]
+    assert len({job for each in told for job in each}) == 8
+    assert made.cycle().skipped
+
+
+def test_a_queue_that_only_counts_what_it_holds_wakes_nobody():
+    made = waiting(4)
+    held = queue("default")
+    held["metadata"]["resourceVersion"] = "77"
+    held["status"] = {"state": "Open", "allocated": {"cpu": "3"}}
+    made.modify(held)
+    made.cycle()
+    assert len(dormant(made)) == 4
+    assert made.cache.record._lines == []
