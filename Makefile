@@ -10,7 +10,7 @@ PYTEST := $(PY) -m pytest -n $(JOBS) --dist worksteal
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test pythons fuzz lives storm changes check bench counters figures bench-cluster bench-up bench-web kube browser screenshots cluster format docs pages wheel image clean
+.PHONY: help setup demo test pythons fuzz lives storm mutants changes check bench counters figures bench-cluster bench-up bench-web kube browser screenshots cluster format docs pages wheel image clean
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -43,8 +43,11 @@ fuzz: setup  ## run the property tests on examples that nobody has seen before
 lives: setup  ## search random lives for broken rules (LIVES=, SEEDS= the first one, POLICY=, CYCLES= longer ones); SEED=n tells one, SCENARIO=FILE writes it
 	$(PY) -m tests.lives $(if $(SEED),--seed $(SEED) --shrink,--lives $(or $(LIVES),300) --first $(or $(SEEDS),0)) $(if $(POLICY),--policy $(POLICY)) $(if $(CYCLES),--cycles $(CYCLES)) $(if $(SCENARIO),--scenario $(SCENARIO))
 
-storm: setup  ## live lives in which everything goes wrong at once, in virtual time (SEEDS= how many, FIRST= the first one); SEED=n tells one, SHRINK=1 makes it small
-	$(PY) -m tests.storm $(if $(SEED),--seed $(SEED) $(if $(SHRINK),--shrink),--seeds $(or $(SEEDS),200) --first $(or $(FIRST),0))
+storm: setup  ## live lives in which everything goes wrong at once, in virtual time (SEEDS= how many, FIRST= the first one); SEED=n tells one, SHRINK=1 makes it small, SCENARIO=FILE writes it where a scenario can say it
+	$(PY) -m tests.storm $(if $(SEED),--seed $(SEED) $(if $(SHRINK),--shrink) $(if $(SCENARIO),--scenario $(SCENARIO)),--seeds $(or $(SEEDS),200) --first $(or $(FIRST),0))
+
+mutants: setup  ## change one thing at a time in the code and see whether a test notices (SAMPLE= how many, 0 for all; SEED=, PATHS= files or folders, TESTS=)
+	$(PY) -m tests.mutants --sample $(or $(SAMPLE),100) --seed $(or $(SEED),0) $(if $(PATHS),--paths $(PATHS)) $(if $(TESTS),--tests $(TESTS))
 
 changes: setup  ## make what explain calls enough, and what it does not, in random worlds, and see whether the job starts (JOBS= waiting jobs, SEEDS= the first world, POLICY=)
 	$(PY) -m tests.lives.changes --jobs $(or $(JOBS),500) --first $(or $(SEEDS),0) $(if $(POLICY),--policy $(POLICY))

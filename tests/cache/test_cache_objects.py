@@ -249,6 +249,17 @@ def test_the_queues_that_must_exist_are_created_if_the_cluster_lacks_them():
     assert effect.manifest["spec"] == {"weight": 1, "reclaimable": False}
 
 
+def test_queues_that_are_all_gone_with_their_kind_are_created_again():
+    made = Desk(queues=("default", "root")).apply()
+    made.delete(queue("default")).apply()
+    assert made.world.created == []
+    made.delete(queue("root")).apply().apply()
+    assert made.world.created == ["root", "default"]
+    made.settle(made.world.of(Create)[0], "notfound")
+    made.apply()
+    assert made.world.created == ["root", "default"] * 2
+
+
 # ---- writes that fail
 
 

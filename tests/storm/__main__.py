@@ -7,6 +7,7 @@ import collections
 import sys
 import time
 from multiprocessing.pool import ThreadPool
+from pathlib import Path
 
 from tests.storm import telling
 
@@ -18,6 +19,7 @@ def main():
     parser.add_argument("--seeds", type=int, default=200, help="how many")
     parser.add_argument("--seed", type=int, help="tell one")
     parser.add_argument("--shrink", action="store_true", help="leave out what its finding does not need")
+    parser.add_argument("--scenario", help="a file for what was found, if a scenario can say it")
     parser.add_argument("--jobs", type=int, default=2)
     options = parser.parse_args()
     telling.prepare()
@@ -38,6 +40,10 @@ def _tell(options):
         print(f"{rule} is still broken with only {', '.join(left) or 'nothing'}:")  # noqa: T201
         for rule, text in found["broken"]:
             print(f"  {rule}: {text}")  # noqa: T201
+    if options.scenario and found["scenario"]:
+        Path(options.scenario).write_text(found["scenario"])
+    elif options.scenario:
+        print("nothing was found that a scenario can say")  # noqa: T201
     return 1 if found["broken"] else 0
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.storm import loop as loops
-from tests.storm import objects, world
+from tests.storm import objects, scenarios, world
 from tests.storm.disasters import Disasters
 from tests.storm.people import People
 
@@ -31,6 +31,7 @@ class Life:
         self.seed = seed
         self.without = frozenset(without)
         self.happened = []  # names of acts and disasters
+        self.given = []  # nodes
         self.world = made or begun()
         self.world.go_on_with(seed)
         self.rng = loops.chance(seed, "life")
@@ -49,7 +50,8 @@ class Life:
         made, rng = self.world, self.rng
         for number in range(rng.randint(2, 4)):
             self._people.nodes.append(f"n{number}")
-            made.create(objects.node(f"n{number}", rng.choice((4, 8))))
+            self.given.append(objects.node(f"n{number}", rng.choice((4, 8))))
+            made.create(self.given[-1])
         made.loop.start("user", self._people.live(START, START + STORM))
         rough = rng.choice((0.05, 0.1, 0.2, 0.3))
         made.weather.rough = 0.0 if "fates" in self.without else rough
@@ -62,6 +64,12 @@ class Life:
         self._let_pass(end)
         made.oracle.judge(end - QUIET)
         return made.oracle.broken
+
+    def as_scenario(self):
+        """Give the first finding as a scenario, None if that cannot be."""
+        entries = self.world.oracle.diary.entries
+        said = (scenarios.written(self.seed, *each, self.given, entries) for each in self.world.oracle.broken)
+        return next((text for text in said if text), None)
 
     def _let_pass(self, moment):
         """Let time pass, and now and then somebody start what has ended."""

@@ -335,7 +335,7 @@ class Host:
 
     def _upset(self, wire, fate):
         """Let a watch end, say again what it said before, or say nothing more for good, or nothing but that it is where it was."""
-        if wire.closed:
+        if wire.closed or not self._weather.rough:
             return
         if fate == "ends":
             self._carry_down(wire, None)

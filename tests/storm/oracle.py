@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from pumice.api import kinds, quantity
 from pumice.sim.identity import Key
-from tests.storm import economy, evictions
+from tests.storm import economy, evictions, scenarios
 
 LEASES = {"sched": "volcano", "rival": "rival", "ctrl": "vc-controller-manager"}
 RIVALS = ("sched", "rival")
@@ -44,6 +44,7 @@ class Oracle:
         self.writes = []  # (moment, process, method, path) of programs, Leases and events aside
         self._bound_pods = set()
         self._phases = {}
+        self.diary = scenarios.Diary()
         self._retries = {}
         self._scheduled = []  # (moment, installation) of writes of schedulers, where another one has written since
         self.evictions = evictions.Evictions(world, self.complain)
@@ -64,6 +65,8 @@ class Oracle:
             self._world.trace("fate", process, fate, method, path[:120])
         installation = process.split("-")[0]
         office = LEASES.get(installation)
+        if process == "user":
+            self.diary.sent(self._world.loop.now, data)
         if office is None or method == "GET" or "/leases" in path or path.endswith("/events") or "/events/" in path:
             return
         self.writes.append((self._world.loop.now, process, method, path))

@@ -40,9 +40,10 @@ def lived(seed, without=(), trace=None):
             "happened": made.happened,
             "digest": hashlib.sha256(lines.encode()).hexdigest(),
             "steps": made.world.loop.steps,
+            "scenario": made.as_scenario(),
         }
 
-    nothing = {"faults": {}, "happened": [], "digest": "", "steps": 0}
+    nothing = {"faults": {}, "happened": [], "digest": "", "steps": 0, "scenario": None}
     return apart(live) or {"broken": [["crash", f"the life of seed {seed} ended without a word"]], **nothing}
 
 

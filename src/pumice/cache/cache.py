@@ -78,6 +78,7 @@ class Cache:
         self.publisher = publishing.Publisher(self)
         self._overtaking = handover.Overtaking(self.cluster)
         self._queues_ensured = False
+        self._has_queues = False
         self.failures: list[Exception] = []  # of the last `apply`, and of those between it and the cycle before
         self._early_failures: list[Exception] = []
 
@@ -208,8 +209,9 @@ class Cache:
                 self.publisher.forget_job(key)
 
     def _ensure_queues(self) -> None:
-        """Create the two queues that must exist, once, if the cluster does not have them."""
-        if self._queues_ensured:
+        """Create the two queues that must exist if the cluster does not have them: once, and again when there is none left, as after their kind was taken away and defined again."""
+        had, self._has_queues = self._has_queues, bool(self.cluster.queues)
+        if self._queues_ensured and (self._has_queues or not had):
             return
         self._queues_ensured = True
         for manifest in required_queues(self.options):
