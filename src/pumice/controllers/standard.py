@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from pumice.api import kinds
-from pumice.controllers import device_claims, group_protection, volumes
+from pumice.controllers import device_claims, device_taints, group_protection, volumes
 from pumice.controllers.cron_jobs import flavours
 from pumice.controllers.cron_jobs.controlling import CronJobs
 from pumice.controllers.workloads import daemon_sets, manifests, replica_sets, stateful_sets
@@ -44,4 +44,5 @@ def controllers(*, gang_jobs: bool = False) -> list[Controller]:
         volumes.Volumes(),
         group_protection.ProtectedGroups(),
         *device_claims.controllers(),
+        device_taints.TaintedClaims(),
     ]
