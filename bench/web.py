@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from bench import cases, worlds
+from bench import cases, web_beside, worlds
 from pumice.api import decoding, kinds
 from pumice.server.flags.addresses import Address
 from pumice.web import serving
@@ -150,4 +150,4 @@ def _group(job: int) -> KubeObject:
 
 def everything() -> list[Callable[[], list[cases.Figure]]]:
     """Name the measurements."""
-    return [churn, page]
+    return [churn, page, web_beside.scheduler]

@@ -201,19 +201,23 @@ def test_sessions_are_bounded_in_all_and_for_one_person():
     assert len(kept) <= sessions.MOST
 
 
-def test_attempts_of_one_address_do_not_use_up_those_of_others():
+def test_attempts_in_vain_of_one_address_do_not_use_up_those_of_others():
     clock = Clock()
     kept = sessions.Attempts(clock)
-    tried = [kept.wait("evil") for _ in range(50)]
-    assert sum(not wait for wait in tried) == sessions.ATTEMPTS[1]
-    assert 0 < tried[-1] <= 1 / sessions.ATTEMPTS[0]
-    assert kept.wait("good") == 0
+    tried = 0
+    for _ in range(50):
+        if not kept.wait("evil"):
+            tried += 1
+            kept.failed("evil")
+    assert tried == sessions.FAILURES[1] + 1
+    assert 0 < kept.wait("evil") <= 1 / sessions.FAILURES[0]
+    assert [kept.wait("good") for _ in range(20)] == [0.0] * 20  # a whole team behind one ingress
     assert sum(not kept.wait(f"address-{number}") for number in range(500)) < sessions.ALL_ATTEMPTS[1]
     clock.now += 3600
     assert kept.wait("evil") == 0
     for number in range(sessions.MOST_ADDRESSES + 10):
-        kept.wait(f"another-{number}")
-    assert len(kept._by_address) == sessions.MOST_ADDRESSES
+        kept.failed(f"another-{number}")
+    assert len(kept._failures) == sessions.MOST_ADDRESSES
 
 
 @pytest.mark.parametrize(

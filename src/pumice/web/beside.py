@@ -40,7 +40,8 @@ ENDING: Final = 3.0
 QUIET: Final = 10.0
 """Seconds of silence of the API server that are nothing to speak of."""
 
-_Waiting = tuple["EventType", "KubeObject | decoding.Malformed", bytes]
+_Waiting = tuple["kinds.Kind", "EventType", "KubeObject | decoding.Malformed", bytes]
+_ENCODE: Final = msgspec.json.Encoder().encode
 
 
 class Beside:
@@ -52,7 +53,7 @@ class Beside:
     def __init__(self, settings: Settings, log: Log) -> None:
         self._settings = settings
         self._log = log
-        self._waiting: dict[tuple[kinds.Kind, str, str], _Waiting] = {}
+        self._waiting: dict[tuple[str, str, str, str], _Waiting] = {}
         self._policy: Configuration | None = None
         self._since = 0
         self._starts = 0
@@ -61,8 +62,9 @@ class Beside:
         self, kind: kinds.Kind, event_type: EventType, found: KubeObject | decoding.Malformed, raw: bytes, /
     ) -> None:
         """Keep a change until the next turn."""
-        kept = raw if kind in self.raw else b""
-        self._waiting[kind, found.metadata.namespace, found.metadata.name] = (event_type, found, kept)
+        metadata = found.metadata
+        key = (kind.plural, kind.group, metadata.namespace, metadata.name)
+        self._waiting[key] = (kind, event_type, found, raw if kind is kinds.JOB else b"")
 
     async def run(self, around: Around) -> None:
         """Run the page until cancelled, again if it ends."""
@@ -114,10 +116,9 @@ class Beside:
 
     async def _send_waiting(self, pipe: asyncio.StreamWriter) -> None:
         waiting, self._waiting = self._waiting, {}
-        entries = iter(waiting.items())
+        entries = iter(waiting.values())
         while batch := list(itertools.islice(entries, BATCH)):
-            changes = [_change(kind, *rest) for (kind, _, _), rest in batch]
-            await _write(pipe, questions.Feed(changes))
+            await _write(pipe, questions.Feed([_change(*each) for each in batch]))
             await asyncio.sleep(0)  # others have their turn on this loop
 
     def _beginning(self) -> relaying.Begin:
@@ -159,9 +160,9 @@ def _config_map(settings: Settings) -> tuple[str, str]:
 
 
 def _change(kind: kinds.Kind, event_type: EventType, found: KubeObject | decoding.Malformed, raw: bytes) -> Change:
-    if isinstance(found, decoding.Malformed):
-        event_type, raw = "DELETED", msgspec.json.encode({"metadata": found.metadata})  # it counts as absent
-    return (kind.api_version, kind.name, event_type, raw or msgspec.json.encode(found))
+    if type(found) is decoding.Malformed:
+        event_type, raw = "DELETED", _ENCODE({"metadata": found.metadata})  # it counts as absent
+    return (kind.api_version, kind.name, event_type, raw or _ENCODE(found))
 
 
 def _facts(around: Around) -> dict[str, Any]:

@@ -87,10 +87,12 @@ class Reviewed(Guard):
             return refused(HTTPStatus.TOO_MANY_REQUESTS, f"too many attempts; try again in {math.ceil(wait)} s")
         token = (await guarding.given_token(request)).strip()
         if not token:
+            self.attempts.failed(request.remote or "")
             return refused(HTTPStatus.UNAUTHORIZED, "give a token; kubectl create token ACCOUNT -n NAMESPACE makes one")
         try:
             person = await self._reviews.person(token)
         except ReviewError as error:
+            self.attempts.failed(request.remote or "")
             return refused(HTTPStatus.UNAUTHORIZED, str(error))
         await self._access.meet(person)
         response = web.json_response({"user": person.name})

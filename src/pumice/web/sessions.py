@@ -18,7 +18,7 @@ IDLE: Final = 3600.0
 LONGEST: Final = 12 * 3600.0
 MOST: Final = 1000
 MOST_OF_ONE: Final = 20
-ATTEMPTS: Final = (0.2, 5)
+FAILURES: Final = (0.2, 5)
 """A second, and at once, from one address."""
 ALL_ATTEMPTS: Final = (5.0, 30)
 MOST_ADDRESSES: Final = 1000
@@ -69,22 +69,37 @@ class Sessions:
         return len(self._known)
 
 
+class _Failures:
+    """Attempts of one address that were in vain."""
+
+    __slots__ = ("bucket", "rests_until")
+
+    def __init__(self) -> None:
+        self.bucket, self.rests_until = TokenBucket(*FAILURES), float("-inf")
+
+
 class Attempts:
-    """Lets only so many attempts through, from one address and from all of them."""
+    """Lets only so many attempts through; an address from which too many were in vain has to wait, and others do not wait for it."""
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
         self._now = now
         self._all = TokenBucket(*ALL_ATTEMPTS)
-        self._by_address: dict[str, TokenBucket] = {}
+        self._failures: dict[str, _Failures] = {}
 
     def wait(self, address: str) -> float:
         """Take an attempt and return 0, or say after how many seconds the next one is let through."""
-        bucket = self._by_address.pop(address, None) or TokenBucket(*ATTEMPTS)
-        self._by_address[address] = bucket  # the one that was longest silent goes first
-        if len(self._by_address) > MOST_ADDRESSES:
-            del self._by_address[next(iter(self._by_address))]
-        now = self._now()
-        return bucket.take(now) or self._all.take(now)
+        now, known = self._now(), self._failures.get(address)
+        if known is not None and now < known.rests_until:
+            return known.rests_until - now
+        return self._all.take(now)
+
+    def failed(self, address: str) -> None:
+        """Take note of an attempt that was in vain."""
+        now, known = self._now(), self._failures.pop(address, None) or _Failures()
+        self._failures[address] = known  # the one that was longest silent goes first
+        if len(self._failures) > MOST_ADDRESSES:
+            del self._failures[next(iter(self._failures))]
+        known.rests_until = now + known.bucket.take(now)
 
 
 def _digest(given: str) -> bytes:
