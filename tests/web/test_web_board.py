@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import msgspec
 import web_worlds as worlds
 from hypothesis import given
@@ -115,3 +117,54 @@ def test_phases_of_a_job_are_remembered_with_when_they_began():
     worlds.feed(cluster, "DELETED", worlds.group("waits"))
     cluster.board.update(worlds.NOW + 9)
     assert cluster.board.moments("a/waits") == []
+
+
+# -- what happened to single jobs and pods -----------------------------------------------------------------------------
+
+
+def test_room_that_is_held_and_pods_that_are_made_again_are_moments_of_a_life():
+    cluster = worlds.small()
+    board, moment = cluster.board, [worlds.NOW]
+
+    def then(event_type, *manifests):
+        moment[0] += 1_000_000
+        worlds.feed(cluster, event_type, *manifests)
+        board.update(moment[0])
+
+    held = worlds.pod("waits-0", "waits", cpu="9")
+    held["status"]["nominatedNodeName"] = "n-1"
+    then("MODIFIED", held)
+    assert cluster.tracker.job(("a", "waits")).nominated == 1
+    then("MODIFIED", worlds.pod("waits-0", "waits", "n-1"))
+    then("DELETED", worlds.pod("waits-0", "waits", "n-1"))
+    then("ADDED", worlds.pod("waits-0", "waits"))
+    row = cluster.tracker.job(("a", "waits"))
+    assert (row.nominated, row.restarts) == (0, 1)
+    assert board.moments("a/waits") == [
+        (worlds.NOW + 1_000_000, "HeldRoom"),
+        (worlds.NOW + 4_000_000, "Restarted"),
+    ]
+    then("DELETED", worlds.group("waits"))
+    then("ADDED", worlds.group("waits"))
+    assert cluster.tracker.job(("a", "waits")).restarts == 0  # another one of the same name
+
+
+def test_pods_of_a_moment_are_those_of_that_moment():
+    cluster = worlds.small()
+    board, tracker = cluster.board, cluster.tracker
+    rng = random.Random(5)  # noqa: S311  the same in every run
+    known = []
+    names = [f"p-{number}" for number in range(6)]
+    for second in range(1, 40):
+        moment = worlds.NOW + second * 1_000_000
+        for name in rng.sample(names, 2):
+            place = rng.choice(("", "n-0", "n-1"))
+            event = rng.choice(("ADDED", "MODIFIED", "DELETED"))
+            worlds.feed(cluster, event, worlds.pod(name, rng.choice(("runs", "waits")), place))
+        board.update(moment)
+        known.append((moment, list(tracker.pods_of(group=("a", "runs"))), list(tracker.pods_of(node="n-1"))))
+    for moment, of_job, of_node in known:
+        for when in (moment, moment + 999_999):
+            before = board.pods_at(when)
+            assert list(tracker.pods_then(before, group=("a", "runs"))) == of_job
+            assert list(tracker.pods_then(before, node="n-1")) == of_node

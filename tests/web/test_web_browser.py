@@ -73,6 +73,7 @@ def test_names_are_text_keys_are_enough_and_a_lost_connection_is_told():
             await numbers(page)
             await one_of_each(page)
             await pushed(page, cluster, served)
+            await printed(page)
             await small_and_dark(chromium, served)
             await refused(chromium, served)
             assert all(each.startswith((served.address, "blob:", "data:")) for each in page.requests)
@@ -121,11 +122,22 @@ async def numbers(page):
     assert told == [scenes.short(*each) for each in cases]
     table = await page.evaluate("import('/page/dom.js').then((dom) => dom.csv([['=1+1', 'a,\"b\"', -5]]))")
     assert table == '\'=1+1,"a,""b""",-5\r\n'
-    picture = await page.evaluate(
-        "import('/page/dom.js').then(async (dom) => { location.hash = '#/overview'; await new Promise((r) => setTimeout(r, 300));"
-        " return (await dom.png(document.querySelector('svg.plot'))).type; })"
+    await go(page, "overview", "document.querySelectorAll('svg.plot').length === 3")
+    one, all_of_them = await saved(page, "[['', document.querySelector('svg.plot')]]"), await saved(page)
+    assert one[0] == all_of_them[0]
+    assert all_of_them[1] > 3 * one[1]
+    await go(page, "nodes", "document.querySelector('a.node')")
+    wide, tall = await saved(page)
+    assert wide > 1000
+    assert tall > 40
+
+
+async def saved(page, plots=""):
+    """Give the size of the picture that the PNG button saves, or of one of some plots."""
+    what = f"dom.png({plots})" if plots else "new Promise((done) => { const make = URL.createObjectURL; URL.createObjectURL = (blob) => { if (blob.type === 'image/png') { URL.createObjectURL = make; done(blob); } return make(blob); }; [...document.querySelectorAll('button')].find((b) => b.textContent === 'PNG').click(); })"  # fmt: skip
+    return await page.evaluate(
+        f"import('/page/dom.js').then(async (dom) => {{ const image = await createImageBitmap(await {what}); return [image.width, image.height]; }})"
     )
-    assert picture == "image/png"
 
 
 async def one_of_each(page):
@@ -137,6 +149,7 @@ async def one_of_each(page):
     await judged(page, "a queue")
     await go(page, "nodes/n-0", "document.body.innerText.includes('a/runs-0')")
     await page.text("why not here")
+    await page.text("Who could go")
     await judged(page, "a node")
     await page.evaluate(
         "[...document.querySelectorAll('button')].find((b) => b.textContent.includes('drained')).click()"
@@ -168,6 +181,46 @@ async def pushed(page, cluster, served):
     await page.until("document.getElementById('moment').hidden && document.body.innerText.includes('a/new')")
 
 
+async def printed(page):
+    """See that what only a screen needs is not printed, and that everything else is."""
+    for view in VIEWS:
+        await go(page, view)
+        await page.call("Emulation.setEmulatedMedia", media="print")
+        shown = "[...document.querySelectorAll('button:not(.sort), nav, .search')].filter((each) => each.checkVisibility()).length"
+        assert await page.evaluate(shown) == 0, view
+        assert await page.evaluate("document.querySelector('main').innerText.length") > 20, view
+        wide = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+        assert await page.evaluate(wide) <= 0, view
+        heads = "[...document.querySelectorAll('.sort')].every((each) => each.checkVisibility() || !each.closest('th').checkVisibility())"
+        assert await page.evaluate(heads), view
+        pdf = await page.call("Page.printToPDF", printBackground=False)
+        assert len(pdf["data"]) > 5000, view
+        await page.call("Emulation.setEmulatedMedia", media="")
+
+
+def test_all_rows_are_printed_and_not_only_those_in_sight():
+    async def run():
+        cluster = worlds.small()
+        worlds.feed(cluster, "ADDED", *(worlds.group(f"many-{number}") for number in range(500)))
+        cluster.turn()
+        async with browser.running() as chromium, worlds.served(cluster) as served:
+            page = await chromium.open(f"{served.address}/#token={served.guard.token}")
+            await page.until("document.querySelector('.tile')")
+            await go(page, "jobs", "document.querySelector('tr[data-index]')")
+            rows = "document.querySelectorAll('tr[data-index]').length"
+            before = await page.evaluate(rows)
+            await page.evaluate(
+                f"addEventListener('beforeprint', () => setTimeout(() => 0) && (window.printed = {rows}))"
+            )
+            pdf = await page.call("Page.printToPDF")
+            return before, await page.evaluate("window.printed"), await page.evaluate(rows), len(pdf["data"])
+
+    before, during, after, size = asyncio.run(run())
+    assert before == after < 100
+    assert during == 502
+    assert size > 50_000
+
+
 async def small_and_dark(chromium, served):
     """See every view on a phone in the dark."""
     page = await chromium.open(f"{served.address}/#token={served.guard.token}", width=390, height=800, dark=True)
@@ -184,6 +237,53 @@ async def refused(chromium, served):
     await page.evaluate(f"document.querySelector('input').value = {served.guard.token!r}")
     await page.click("form button")
     await page.until("document.querySelector('.tile')")
+
+
+def test_page_does_not_grow_in_an_hour_of_churn():
+    async def run():
+        cluster = worlds.small()
+        moment = [worlds.NOW]
+        cluster.now = lambda: moment[0]
+        async with browser.running() as chromium, worlds.served(cluster) as served:
+            page = await chromium.open(f"{served.address}/#token={served.guard.token}")
+            await page.until("document.querySelector('.tile')")
+            for view in ("overview", "jobs", "nodes", "overview"):
+                await go(page, view)
+            await live(cluster, served, page, moment, 600)
+            before = await heap(page)
+            await live(cluster, served, page, moment, 3600)
+            return before, await heap(page), page.problems
+
+    before, after, problems = asyncio.run(run())
+    assert problems == []
+    assert after[1] <= before[1] + 50  # elements
+    assert after[0] < 1.15 * before[0] + 300_000  # bytes
+
+
+async def live(cluster, served, page, moment, seconds):
+    """Let seconds pass in which jobs come, wait for other reasons, go, and have others evicted."""
+    for second in range(seconds):
+        moment[0] += 1_000_000
+        number = moment[0] // 1_000_000
+        name = f"job-{number % 50}"
+        worlds.feed(cluster, "DELETED", worlds.group(f"job-{(number + 25) % 50}"))
+        worlds.feed(cluster, "MODIFIED", worlds.group(name, message=f"no room in second {number}"), worlds.pod(f"p-{name}", name))  # fmt: skip
+        worlds.feed(cluster, "MODIFIED", worlds.node(f"n-{number % 2}", str(8 + number % 3)))
+        worlds.feed(cluster, "ADDED", worlds.eviction(f"gone-{number}", "Pod is evicted, because of preempt", number))
+        cluster.turn()
+        served.server.stream.tell()
+        if second % 50 == 49:  # a batch each, as many as a page takes at once
+            version = cluster.board.version
+            await page.until(f"Number(document.body.dataset.version) >= {version}")
+
+
+async def heap(page):
+    """Give the bytes that scripts hold, and how many elements there are, once nothing is left to be collected."""
+    await asyncio.sleep(1.5)  # what is drawn is drawn by then
+    for _ in range(3):
+        await page.call("HeapProfiler.collectGarbage")
+    found = await page.call("Runtime.getHeapUsage")
+    return found["usedSize"], await page.evaluate("document.querySelectorAll('*').length")
 
 
 # -- a cluster of `pumice up` ------------------------------------------------------------------------------------------

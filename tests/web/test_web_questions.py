@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import tempfile
 
 import msgspec
 import pytest
@@ -147,3 +148,38 @@ def test_questions_that_pile_up_are_refused():
         return await asked.ask(questions.Shares(), EVERYTHING)
 
     assert "try again in a moment" in asyncio.run(run()).problem
+
+
+PREEMPTS = """
+actions: "enqueue, allocate, preempt, reclaim"
+tiers:
+- plugins: [{name: priority}, {name: gang}, {name: conformance}]
+- plugins: [{name: predicates}, {name: proportion}, {name: nodeorder}]
+"""
+
+
+def test_node_names_who_could_have_to_go_and_for_whom():
+    urgent = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "urgent", "uid": "u"}, "value": 9}  # fmt: skip
+    claims = worlds.group("claims")
+    claims["spec"]["priorityClassName"] = "urgent"
+    study = studied(
+        *(worlds.node("n-0"), worlds.queue("default"), worlds.queue("root"), urgent, claims),
+        worlds.pod("claims-0", "claims", cpu="9"),  # more than the node has, so nobody goes for it now
+        worlds.group("runs", phase="Running"),
+        *(worlds.pod(f"runs-{index}", "runs", "n-0", cpu="2") for index in range(2)),  # its gang needs one of them
+        worlds.pod("alone", "", "n-0", cpu="1"),
+    )
+    study.take(questions.About(source="a test", text=PREEMPTS, configuration="here"))
+    body = msgspec.json.decode(studying.answered(study, ask_of(questions.Explain("node", "n-0"))).body)
+    assert body["leaving"] == [
+        {"pod": "a/runs-1", "action": "preempt", "claimant": "a/claims", "claimants": 1, "decided": False}
+    ]
+
+
+def test_rehearsal_that_is_ended_leaves_no_file_behind(monkeypatch, tmp_path):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(studying.answers.comparing, "compare", lambda *_, **__: signal.pause())
+    text = msgspec.json.encode(worlds.group("more")).decode()
+    for question in (questions.WhatIf(manifests=text), questions.WhatIf(config=PREEMPTS)):
+        assert studying.answered(small(), ask_of(question, 0.5)).problem.startswith("no answer within")
+    assert list(tmp_path.iterdir()) == []

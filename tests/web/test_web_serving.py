@@ -118,6 +118,24 @@ def test_job_and_node_come_with_their_pods():
     assert job[1]["row"]["held"]["cpu"] == 6000
 
 
+def test_pods_of_a_job_and_on_a_node_are_given_for_a_moment():
+    async def run():
+        cluster = worlds.small()
+        async with worlds.served(cluster) as page:
+            await page.sign_in()
+            worlds.feed(cluster, "DELETED", worlds.pod("runs-0", "runs", "n-0"), worlds.group("runs"))
+            cluster.board.update(worlds.NOW + 1_000_000)
+            paths = ("/api/job?name=a/runs", "/api/node?name=n-0", f"/api/job?name=a/runs&at={worlds.NOW}", f"/api/node?name=n-0&at={worlds.NOW}", "/api/node?name=n-0&at=then")  # fmt: skip
+            return [await page.get(path) for path in paths]
+
+    gone, empty, job, node, odd = asyncio.run(run())
+    assert gone[0] == 404
+    assert empty[1]["pods"] == []
+    assert [each["name"] for each in job[1]["pods"]] == [each["name"] for each in node[1]["pods"]] == ["runs-0"]
+    assert odd[0] == 400
+    assert "microseconds" in odd[1]["problem"]
+
+
 def test_files_are_given_packed_and_only_once():
     async def run():
         async with worlds.served(worlds.small()) as page:

@@ -91,6 +91,11 @@ def load(file: str, key: str = "") -> Policy:
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise PolicyError(f"{file}: cannot be read: {reason}") from error
+    return of_text(text, file, key)
+
+
+def of_text(text: str, file: str, key: str = "") -> Policy:
+    """Take the text of a file, likewise."""
     try:
         found = [each for each in documents.load_all(text, file) if isinstance(each.data, dict)]
     except documents.DocumentError:

@@ -15,7 +15,7 @@ from pumice.study import live
 from pumice.study.state import StudyError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from pumice.api import core
     from pumice.framework.configuration import Configuration
@@ -85,9 +85,18 @@ def _given(given: str, known: Registry, access: live.Access | None) -> Configura
 def load_file(given: str, known: Registry) -> Configuration:
     """Load FILE, or FILE#KEY of a ConfigMap in it."""
     file, _, key = given.partition("#")
+    return _loaded(lambda: policies.load(file, key), given, known)
+
+
+def load_text(text: str, source: str, known: Registry) -> Configuration:
+    """Load the text of such a file."""
+    return _loaded(lambda: policies.of_text(text, source), source, known)
+
+
+def _loaded(read: Callable[[], policies.Policy], given: str, known: Registry) -> Configuration:
     try:
-        policy = policies.load(file, key)
-        return configuration.load(policy.text, known.catalog(), file)
+        policy = read()
+        return configuration.load(policy.text, known.catalog(), policy.file)
     except policies.PolicyError as error:
         raise StudyError(str(error)) from error
     except configuration.ConfigurationError as error:

@@ -57,8 +57,17 @@ def listed(path: str) -> list[Manifest]:
 
 def manifests_of(path: str) -> list[Manifest]:
     """Read the manifests of a file that is to be applied, workloads taken apart into the pods that their controllers would make."""
+    return _expanded(_documents(path), path)
+
+
+def manifests_in(text: str, source: str) -> list[Manifest]:
+    """Read the manifests of the text of such a file."""
+    return _expanded(_parsed(text.encode("utf-8", "surrogatepass"), source), source)
+
+
+def _expanded(documents_found: list[Any], path: str) -> list[Manifest]:
     found = []
-    for manifest in _manifests(_documents(path), path, strict=False):
+    for manifest in _manifests(documents_found, path, strict=False):
         made = expanding.expand(manifest)
         if made is None:
             raise StudyError(
@@ -105,12 +114,16 @@ def _documents(path: str) -> list[Any]:
     try:
         if (size := Path(path).stat().st_size) > LARGEST:
             raise StudyError(f"{path} has {size} bytes, and at most {LARGEST} are read")
-        data = Path(path).read_bytes()
+        return _parsed(Path(path).read_bytes(), path)
+    except OSError as error:
+        raise StudyError(f"{path} cannot be read: {error.strerror}") from error
+
+
+def _parsed(data: bytes, path: str) -> list[Any]:
+    try:
         if path.endswith(".json") or data[:1] in (b"[", b"{"):
             return [msgspec.json.decode(data)]
         return [each.data for each in documents.load_all(data.decode("utf-8"), path)]
-    except OSError as error:
-        raise StudyError(f"{path} cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise StudyError(f"{path} is not UTF-8 text: {error.reason} at byte {error.start}") from error
     except (msgspec.DecodeError, RecursionError) as error:

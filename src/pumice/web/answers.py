@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import tempfile
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -21,6 +19,7 @@ from pumice.study import (
     explanation,
     explanation_text,
     files,
+    leaving,
     rights,
 )
 from pumice.study.state import StudyError
@@ -112,7 +111,10 @@ def _explained(subject: Subject, asked: questions.Explain) -> dict[str, Any]:
         kept=lambda policy: subject.rehearsal if policy.options == subject.policy.options else None,
         clock=time.monotonic,  # somebody waits for it
     )
-    return {"answer": told, "lines": explanation_text.body(told, verbose=True)}
+    found = {"answer": told, "lines": explanation_text.body(told, verbose=True)}
+    if asked.what == "node" and told.explanation is not None:
+        found["leaving"] = leaving.from_node(subject.rehearsal, told.name)
+    return found
 
 
 def _shares(subject: Subject) -> dict[str, Any]:
@@ -152,19 +154,9 @@ def _policy(subject: Subject) -> dict[str, Any]:
 def _what_if(subject: Subject, asked: questions.WhatIf) -> dict[str, Any]:
     before = after = subject.policy
     rights.check(subject.state, before.configuration, given_policy=bool(subject.given))
-    with tempfile.TemporaryDirectory(prefix="pumice-web-") as folder:
-        pasted = Path(folder) / "pasted.yaml"
-        try:
-            if asked.config:
-                pasted.write_text(asked.config)
-                loaded = configuring.load_file(str(pasted), subject.known)
-                after = configuring.Policy(loaded, PASTED, before.options)
-            manifests: tuple[dict[str, Any], ...] = ()
-            if asked.manifests:
-                pasted.write_text(asked.manifests)
-                manifests = tuple(files.manifests_of(str(pasted)))
-            change = comparing.Change(apply=manifests, drain=asked.drain)
-            found = comparing.compare(subject.state, before, after, subject.known, change=change)
-        except StudyError as error:
-            raise StudyError(str(error).replace(str(pasted), PASTED)) from None
+    if asked.config:
+        after = configuring.Policy(configuring.load_text(asked.config, PASTED, subject.known), PASTED, before.options)
+    manifests = tuple(files.manifests_in(asked.manifests, PASTED)) if asked.manifests else ()
+    change = comparing.Change(apply=manifests, drain=asked.drain)
+    found = comparing.compare(subject.state, before, after, subject.known, change=change)
     return {"comparison": found, "lines": list(comparison_text.lines(found))}

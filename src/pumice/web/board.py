@@ -15,7 +15,8 @@ from pumice.api import duration
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from pumice.study.following.tracking import Tracker
+    from pumice.study.following.scene import JobRow
+    from pumice.study.following.tracking import Key, Tracker, Use
 
 MEMORY: Final = duration.HOUR
 MOST_BYTES: Final = 64 << 20
@@ -28,6 +29,9 @@ MOST_EVICTIONS: Final = 500
 MOMENTS: Final = 40
 """Changes of phase that are remembered of one job."""
 _ROW: Final = 64  # bytes that keeping a row costs beside its JSON
+_POD: Final = 800  # that keeping a pod as it was costs, about
+HELD, RESTARTED = "HeldRoom", "Restarted"
+"""What is noted of a job beside the phases that it enters."""
 
 Place = tuple[str, str]
 
@@ -79,6 +83,7 @@ class _Step(NamedTuple):
 
     time: int
     before: dict[Place, bytes | None]
+    pods: dict[Key, Use | None]
     size: int
 
 
@@ -93,7 +98,7 @@ class Board:
         self._evictions: deque[bytes] = deque(maxlen=MOST_EVICTIONS)
         self._pulse: deque[bytes] = deque(maxlen=SAMPLES)
         self._sampled: int | None = None
-        self._phases: dict[str, str] = {}
+        self._stood: dict[str, tuple[str, bool, int]] = {}
         self._lives: dict[str, deque[tuple[int, str]]] = {}
         self._steps: deque[_Step] = deque()
         self._step_bytes = 0
@@ -115,7 +120,7 @@ class Board:
         for key in changed.jobs:
             name, row = f"{key[0]}/{key[1]}", tracker.job(key)
             self._put(before, ("jobs", name), row)
-            self._lived(name, None if row is None else row.phase, now)
+            self._lived(name, row, now)
         for name in changed.nodes:
             self._put(before, ("nodes", name), tracker.node(name))
         told = [(name, msgspec.json.encode(value)) for name, value in (facts or {}).items()]
@@ -124,11 +129,12 @@ class Board:
         sample = self._sample(now)
         self.time = now
         self.first = self.first or now
+        if changed.pods or before:
+            self._remember(now, before, changed.pods)
         if not (before or news or evictions or sample):
             return None
         self._facts.update(news)
         self._evictions.extend(evictions)
-        self._remember(now, before)
         self.version += 1
         return self._batch(before, news, evictions, sample)
 
@@ -143,14 +149,25 @@ class Board:
         else:
             self._rows[place] = new
 
-    def _lived(self, name: str, phase: str | None, now: int) -> None:
-        if phase is None:
-            self._phases.pop(name, None)
+    def _lived(self, name: str, row: JobRow | None, now: int) -> None:
+        """Note what has happened to a job: a phase that it entered, room that is held for it, pods that were made again."""
+        if row is None:
+            self._stood.pop(name, None)
             self._lives.pop(name, None)
-        elif self._phases.get(name) != phase:
-            if name in self._phases:
-                self._lives.setdefault(name, deque(maxlen=MOMENTS)).append((now, phase))
-            self._phases[name] = phase
+            return
+        stands, stood = (row.phase, bool(row.nominated), row.restarts), self._stood.get(name)
+        if stands == stood:
+            return
+        self._stood[name] = stands
+        if stood is None:
+            return
+        life = self._lives.setdefault(name, deque(maxlen=MOMENTS))
+        if row.phase != stood[0]:
+            life.append((now, row.phase))
+        if row.nominated and not stood[1]:
+            life.append((now, HELD))
+        if row.restarts > stood[2]:
+            life.append((now, RESTARTED))
 
     def _sample(self, now: int) -> bytes:
         """Note now and then how much is in use and waited for."""
@@ -164,9 +181,9 @@ class Board:
         self._pulse.append(data)
         return data
 
-    def _remember(self, now: int, before: dict[Place, bytes | None]) -> None:
-        size = sum(_ROW + len(old or b"") for old in before.values())
-        self._steps.append(_Step(now, before, size))
+    def _remember(self, now: int, before: dict[Place, bytes | None], pods: dict[Key, Use | None]) -> None:
+        size = sum(_ROW + len(old or b"") for old in before.values()) + _POD * len(pods)
+        self._steps.append(_Step(now, before, pods, size))
         self._step_bytes += size
         while self._steps and (self._step_bytes > self._most_bytes or self._steps[0].time < now - self._memory):
             gone = self._steps.popleft()
@@ -222,8 +239,17 @@ class Board:
             rows.update(step.before)
         return self._scene(((place, row) for place, row in rows.items() if row is not None), moment)
 
+    def pods_at(self, moment: int) -> dict[Key, Use | None]:
+        """Give the pods that were otherwise at a moment, as they were; None for one that was not there."""
+        pods: dict[Key, Use | None] = {}
+        for step in reversed(self._steps):
+            if step.time <= moment:
+                break
+            pods.update(step.pods)
+        return pods
+
     def moments(self, name: str) -> list[tuple[int, str]]:
-        """Give the phases that a job was seen to enter, with when."""
+        """Give what was seen to happen to a job, with when."""
         return list(self._lives.get(name, ()))
 
     def _scene(self, rows: Iterable[tuple[Place, bytes | None]], time: int) -> Pieces:

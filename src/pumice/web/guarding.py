@@ -196,7 +196,7 @@ async def _answered(request: web.Request, handler: Handler) -> web.StreamRespons
         return await handler(request)
     except web.HTTPRequestEntityTooLarge as error:
         return refused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, error.text or "too much at once")
-    except web.HTTPUnauthorized as error:
-        return refused(HTTPStatus.UNAUTHORIZED, error.reason)
+    except (web.HTTPUnauthorized, web.HTTPBadRequest) as error:
+        return refused(HTTPStatus(error.status), error.reason)
     except web.HTTPException as error:
         return refused(HTTPStatus(error.status), f"{request.method} {request.path}: {error.reason.lower()}")

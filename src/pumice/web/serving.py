@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     import ssl
 
     from pumice.server.flags.addresses import Address
+    from pumice.study.following.scene import PodRow
     from pumice.web.cluster import Cluster
     from pumice.web.sight import Sight
 
@@ -133,13 +134,11 @@ class Server:
         return await self.stream.watch(request, self._guard.whose(request))
 
     async def _whole(self, request: web.Request) -> web.Response:
-        board, text, looker = self._cluster.board, request.query.get("at", ""), self._guard.whose(request)
-        if text and not (text.isascii() and text.isdigit() and len(text) < 18):
-            return refused(HTTPStatus.BAD_REQUEST, "at: a moment is a whole number of microseconds")
+        board, moment, looker = self._cluster.board, _moment(request), self._guard.whose(request)
         await looker.arrive()
         sight = looker.sight()
-        if text:
-            return _packed(gzip.compress(self._views.seen(board.at(int(text)), sight).data(), 1))
+        if moment is not None:
+            return _packed(gzip.compress(self._views.seen(board.at(moment), sight).data(), 1))
         if self._scenes_of != board.version or len(self._scenes) >= MOST_SCENES:
             self._scenes, self._scenes_of = {}, board.version
         if sight not in self._scenes:
@@ -149,6 +148,9 @@ class Server:
     async def _job(self, request: web.Request) -> web.Response:
         name, sight = request.query.get("name", ""), self._guard.whose(request).sight()
         namespace, _, group = name.partition("/")
+        moment = _moment(request)
+        if moment is not None and sight.job(namespace, group):
+            return _json({"pods": self._pods_then(moment, sight, group=(namespace, group))})
         row = self._cluster.tracker.job((namespace, group)) if sight.job(namespace, group) else None
         if row is None:
             return refused(HTTPStatus.NOT_FOUND, f"there is no job {name} any more, or you may not see it")
@@ -159,12 +161,22 @@ class Server:
 
     async def _node(self, request: web.Request) -> web.Response:
         name, sight = request.query.get("name", ""), self._guard.whose(request).sight()
+        moment = _moment(request)
+        if moment is not None and sight.nodes:
+            return _json({"pods": self._pods_then(moment, sight, node=name)})
         row = self._cluster.tracker.node(name) if sight.nodes else None
         if row is None:
             return refused(HTTPStatus.NOT_FOUND, f"there is no node {name} any more, or you may not see it")
         there = list(self._cluster.tracker.pods_of(node=name))
         shown = [pod for pod in there if sight.pod(pod.namespace)]
         return _json({"row": row, "pods": shown, "elsewhere": len(there) - len(shown)})
+
+    def _pods_then(
+        self, moment: int, sight: Sight, *, group: tuple[str, str] | None = None, node: str = ""
+    ) -> list[PodRow]:
+        before = self._cluster.board.pods_at(moment)
+        then = self._cluster.tracker.pods_then(before, group=group, node=node)
+        return [pod for pod in then if sight.pod(pod.namespace)]
 
     # -- questions ---------------------------------------------------------------------------------------------
 
@@ -218,6 +230,14 @@ class Server:
         if answer.problem:
             return _json({"problem": answer.problem})  # an answer like any other: the request was in order
         return _packed(gzip.compress(answer.body, 1))
+
+
+def _moment(request: web.Request) -> int | None:
+    """Read the moment that is asked about; None for now."""
+    text = request.query.get("at", "")
+    if text and not (text.isascii() and text.isdigit() and len(text) < 18):
+        raise web.HTTPBadRequest(reason="at: a moment is a whole number of microseconds")
+    return int(text) if text else None
 
 
 def _lacking(question: questions.WhatIf, sight: Sight) -> str:

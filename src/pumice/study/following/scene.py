@@ -34,7 +34,8 @@ class QueueRow(msgspec.Struct, frozen=True, kw_only=True):
 class JobRow(msgspec.Struct, frozen=True, kw_only=True):
     """A group with its pods: `ready` of them are placed and have not failed, `minimum` are needed; `since` says since when it waits, in microseconds.
 
-    `held` is what its pods on nodes ask for, `asked` what those without a node do.
+    `held` is what its pods on nodes ask for, `asked` what those without a node do. For `nominated` of these room is held, and `restarts` counts pods that
+    came again under their names.
     """
 
     namespace: str
@@ -50,6 +51,8 @@ class JobRow(msgspec.Struct, frozen=True, kw_only=True):
     reason: str
     held: Amounts = {}
     asked: Amounts = {}
+    nominated: int = 0
+    restarts: int = 0
 
     @property
     def waits(self) -> bool:
@@ -82,6 +85,7 @@ class PodRow(msgspec.Struct, frozen=True, kw_only=True):
     created: int | None
     placed: int | None
     started: int | None
+    nominated: str = ""
 
 
 class EvictionRow(msgspec.Struct, frozen=True, kw_only=True):

@@ -16,7 +16,7 @@ from pumice.study.following import rows
 from pumice.study.following.scene import Amounts, EvictionRow, JobRow, NodeRow, PodRow, QueueRow, Scene
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from pumice.api.meta import KubeObject
     from pumice.cache.reflector import EventType
@@ -29,6 +29,8 @@ MOST_EVICTIONS: Final = 2000
 """Evictions that are remembered; the API server forgets its events after an hour."""
 
 
+MOST_GONE: Final = 1000
+"""Pods of one group that are remembered to have gone."""
 _MOST_REQUESTS: Final = 10_000  # different ones that are remembered
 _RESIZING: Final = "PodResize"
 _ENCODER: Final = msgspec.msgpack.Encoder()
@@ -48,18 +50,20 @@ class Use(NamedTuple):
     created: str | None
     bound: str | None
     started: str | None
+    nominated: str
 
 
 class Tally:
     """Sums over some pods."""
 
-    __slots__ = ("amounts", "asked", "pods", "ready", "uses")
+    __slots__ = ("amounts", "asked", "nominated", "pods", "ready", "uses")
 
     def __init__(self) -> None:
         self.amounts: Amounts = {}
         self.asked: Amounts = {}
         self.pods = 0
         self.ready = 0
+        self.nominated = 0
         self.uses: dict[Key, Use] = {}
 
     @property
@@ -81,6 +85,7 @@ class Tally:
         self.ready += sign * (use.placed and use.ended != names.PHASE_FAILED)
         if use.ended:
             return
+        self.nominated += sign * (bool(use.nominated) and not use.node)
         sums = self.amounts if use.node else self.asked
         self.pods += sign * bool(use.node)
         for name, amount in use.amounts.items():
@@ -97,6 +102,8 @@ class Changed:
         self.queues: dict[str, None] = {}
         self.jobs: dict[Key, None] = {}
         self.nodes: dict[str, None] = {}
+        self.pods: dict[Key, Use | None] = {}
+        """As they were before."""
         self.evictions: list[EvictionRow] = []
 
 
@@ -108,6 +115,7 @@ class Tracker:
         self._by_node: dict[str, Tally] = {}
         self._by_group: dict[Key, Tally] = {}
         self._groups: dict[Key, JobRow] = {}
+        self._gone: dict[Key, dict[str, int]] = {}  # by group: pods that went, with how often each was made
         self._queues: dict[Key, scheduling.Queue] = {}
         self._nodes: dict[str, NodeRow] = {}
         self._waiting: dict[str, int] = {}
@@ -142,11 +150,26 @@ class Tracker:
 
     def _pod(self, key: Key, new: Use | None) -> None:
         old = self._pods.get(key)
+        if old == new:
+            return
+        if self._changed is not None:
+            self._changed.pods.setdefault(key, old)
         if old is not None:
             self._account(old, arrives=False)
+            if new is None and old.group is not None:
+                self._note_gone(old.group, key[1])
         if new is not None:
             self._account(new, arrives=True)
         _put(self._pods, key, new)
+
+    def _note_gone(self, group: Key, name: str) -> None:
+        gone = self._gone.setdefault(group, {})
+        if name in gone or len(gone) < MOST_GONE:
+            gone[name] = gone.get(name, 0) + 1
+
+    def _restarts(self, group: Key, tally: Tally) -> int:
+        gone = self._gone.get(group)
+        return 0 if gone is None else sum(gone.get(key[1], 0) for key in tally.uses)
 
     def _use(self, key: Key, pod: core.Pod) -> Use:
         group = native_groups.name_in_job(pod)
@@ -167,6 +190,7 @@ class Tracker:
             created=metadata.creation_timestamp,
             bound=bound,
             started=status.start_time,
+            nominated=status.nominated_node_name,
         )
 
     def _amounts(self, pod: core.Pod) -> Amounts:
@@ -221,6 +245,8 @@ class Tracker:
             if row is not None and self._changed is not None:
                 self._changed.queues[row.queue] = None
         _put(self._groups, key, new)
+        if new is None:
+            self._gone.pop(key, None)
         if self._changed is not None:
             self._changed.jobs[key] = None
 
@@ -306,7 +332,21 @@ class Tracker:
         tally = self._by_group.get(group) if group is not None else self._by_node.get(node)
         uses = {} if tally is None else tally.uses
         for key in sorted(uses):
-            yield _pod_row(uses[key])
+            yield pod_row(uses[key])
+
+    def pods_then(
+        self, before: Mapping[Key, Use | None], *, group: Key | None = None, node: str = ""
+    ) -> Iterator[PodRow]:
+        """Walk over them as they were when some pods were as is said."""
+        tally = self._by_group.get(group) if group is not None else self._by_node.get(node)
+        uses: dict[Key, Use] = {} if tally is None else dict(tally.uses)
+        for key, use in before.items():
+            if use is not None and (use.group == group if group is not None else use.node == node):
+                uses[key] = use
+            else:
+                uses.pop(key, None)
+        for key in sorted(uses):
+            yield pod_row(uses[key])
 
     def _queue_row(self, queue: scheduling.Queue) -> QueueRow:
         name = queue.metadata.name
@@ -328,6 +368,8 @@ class Tracker:
             reason=reason,
             held=dict(tally.amounts),
             asked=dict(tally.asked),
+            nominated=tally.nominated,
+            restarts=self._restarts((row.namespace, row.name), tally),
         )
 
 
@@ -356,7 +398,8 @@ def _tally(tallies: dict[K, Tally], key: K, use: Use, *, arrives: bool) -> None:
             del tallies[key]
 
 
-def _pod_row(use: Use) -> PodRow:
+def pod_row(use: Use) -> PodRow:
+    """Give the row of a pod."""
     return PodRow(
         namespace=use.key[0],
         name=use.key[1],
@@ -368,4 +411,5 @@ def _pod_row(use: Use) -> PodRow:
         created=rows.moment(use.created),
         placed=rows.moment(use.bound),
         started=rows.moment(use.started),
+        nominated=use.nominated,
     )

@@ -67,6 +67,7 @@ function route() {
 
 function header(changed) {
   const scene = store.scene;
+  document.body.dataset.version = scene.version;
   if (changed.has("facts")) {
     const { user, notes } = store.viewer;
     replace(element("notes"), [...notes, ...(scene.facts.notes || [])].map((note) => h("p", {}, note)));

@@ -81,15 +81,16 @@ export function csvButton(name, rows) {
 
 const PAINTED = ["fill", "stroke", "stroke-width", "stroke-dasharray", "opacity", "font-family", "font-size", "font-weight", "text-anchor"];
 
-export async function png(svg) {
+async function drawn(svg) {
   const copy = svg.cloneNode(true);
   const from = [svg, ...svg.querySelectorAll("*")];
   const to = [copy, ...copy.querySelectorAll("*")];
-  from.forEach((each, index) => {
+  // One that is only made for a picture says by itself how it is painted.
+  if (svg.isConnected) from.forEach((each, index) => {
     const painted = getComputedStyle(each);
     for (const name of PAINTED) to[index].setAttribute(name, painted.getPropertyValue(name));
   });
-  const { width, height } = svg.getBoundingClientRect();
+  const { width, height } = svg.isConnected ? svg.getBoundingClientRect() : svg.viewBox.baseVal;
   copy.setAttribute("width", width);
   copy.setAttribute("height", height);
   const address = URL.createObjectURL(new Blob([new XMLSerializer().serializeToString(copy)], { type: "image/svg+xml" }));
@@ -97,21 +98,42 @@ export async function png(svg) {
     const image = new Image();
     image.src = address;
     await image.decode();
-    const canvas = h("canvas", { width: Math.ceil(width * 2), height: Math.ceil(height * 2) });
-    const context = canvas.getContext("2d");
-    context.scale(2, 2);
-    context.fillStyle = getComputedStyle(document.body).backgroundColor;
-    context.fillRect(0, 0, width, height);
-    context.drawImage(image, 0, 0, width, height);
-    return await new Promise((done) => canvas.toBlob(done, "image/png"));
+    return { image, width, height };
   } finally {
     URL.revokeObjectURL(address);
   }
 }
 
-export function pngButton(name, svg) {
+const CAPTION = 22; // pixels
+
+// One picture of several plots, each below its caption.
+export async function png(plots) {
+  const pictures = await Promise.all(plots.map(async ([caption, svg]) => ({ caption, ...(await drawn(svg)) })));
+  const width = Math.max(...pictures.map((each) => each.width));
+  const tall = (each) => each.height + (each.caption ? CAPTION : 0);
+  const height = pictures.reduce((sum, each) => sum + tall(each), 0);
+  const canvas = h("canvas", { width: Math.ceil(width * 2), height: Math.ceil(height * 2) });
+  const context = canvas.getContext("2d");
+  const body = getComputedStyle(document.body);
+  context.scale(2, 2);
+  context.fillStyle = body.backgroundColor;
+  context.fillRect(0, 0, width, height);
+  let top = 0;
+  for (const each of pictures) {
+    if (each.caption) {
+      context.fillStyle = body.color;
+      context.font = `13px ${body.fontFamily}`;
+      context.fillText(each.caption, 4, top + 15, width - 8);
+    }
+    context.drawImage(each.image, 0, top + tall(each) - each.height, each.width, each.height);
+    top += tall(each);
+  }
+  return new Promise((done) => canvas.toBlob(done, "image/png"));
+}
+
+export function pngButton(name, plots) {
   const button = h("button", { type: "button", class: "quiet small" }, "PNG");
-  button.addEventListener("click", async () => save(await png(svg()), `${name}.png`));
+  button.addEventListener("click", async () => save(await png(plots()), `${name}.png`));
   return button;
 }
 

@@ -67,7 +67,8 @@ export function jobView(root, store, key) {
 
   async function fetchPods() {
     try {
-      detail = await ask("/api/job", { name: key });
+      detail = { moments: [], ...(await ask("/api/job", store.past ? { name: key, at: store.past.time } : { name: key })) };
+      if (store.past) detail.moments = (await ask("/api/job", { name: key }).catch(() => detail)).moments.filter(([at]) => at <= store.past.time);
     } catch {
       detail = { pods: [], moments: [] };
     }
@@ -78,13 +79,12 @@ export function jobView(root, store, key) {
     const job = store.scene.jobs.get(key);
     if (!job) return;
     replace(pods, card("Pods", csvButton(`pods-${job.title}`, () => [["pod", "phase", "node", "created", "placed", "started"], ...detail.pods.map((pod) => [pod.name, pod.phase, pod.node, ...[pod.created, pod.placed, pod.started].map((at) => (at ? absolute(at) : ""))])]),
-      store.past ? h("p", { class: "dim" }, "Pods are shown as they are now, not as they were.") : null,
       detail.pods.length ? [simple("Pods of this job", ["pod", "phase", "node", "asks for", "created", "placed", "started"], detail.pods.slice(0, PODS).map((pod) => [
         pod.name, [phase(pod.going ? "Terminating" : pod.phase)], pod.node ? nodeLink(pod.node) : "–", amounts(pod.request) || "–", time(pod.created), time(pod.placed), time(pod.started)])),
         detail.pods.length > PODS ? h("p", { class: "dim" }, `and ${counted(detail.pods.length - PODS, "more pod")}; CSV has all`) : null]
         : empty("It has no pods now. Its controller makes them when it is let in.")));
     const moments = told(job, detail, store.scene.evictions);
-    replace(lived, card("Life", pngButton(`life-${job.title}`, () => lived.querySelector("svg")), h("div", { class: "scroll-x", tabindex: "0", role: "region", "aria-label": "Time line" }, life(moments, store.now())),
+    replace(lived, card("Life", pngButton(`life-${job.title}`, () => [["", lived.querySelector("svg")]]), h("div", { class: "scroll-x", tabindex: "0", role: "region", "aria-label": "Time line" }, life(moments, store.now())),
       h("details", {}, h("summary", {}, `${counted(moments.length, "moment")} as text`), h("ol", { class: "list" }, moments.map((each) => h("li", {}, time(each.at), ` ${each.what}`))))));
   }
 
@@ -99,7 +99,7 @@ export function jobView(root, store, key) {
       if (job === seen && !changed.has("evictions")) return;
       const fresh = seen === null;
       seen = job;
-      replace(head, h("h1", {}, `${job.namespace}/${job.title}`), h("p", { class: "facts" }, phase(job.phase), h("span", {}, "queue ", queueLink(job.queue)), h("span", {}, `${job.ready} of ${counted(job.members, "pod")} placed, ${job.minimum} needed`),
+      replace(head, h("h1", {}, `${job.namespace}/${job.title}`), h("p", { class: "facts" }, phase(job.phase), h("span", {}, "queue ", queueLink(job.queue)), h("span", {}, `${job.ready} of ${counted(job.members, "pod")} placed, ${job.minimum} needed`), job.nominated ? h("span", {}, `room is held for ${job.nominated}`) : null, job.restarts ? h("span", { class: "dim" }, `${counted(job.restarts, "pod")} made again`) : null,
         job.since !== null ? h("span", { class: "warm" }, "waits ", time(job.since, "wait")) : null, h("span", { class: "dim" }, "created ", time(job.created)), amounts(job.held) ? h("span", {}, `holds ${amounts(job.held)}`) : null,
         job.name !== job.title ? h("span", { class: "dim" }, `group ${job.name}`) : null));
       clearTimeout(timer);
@@ -109,7 +109,7 @@ export function jobView(root, store, key) {
         asked = standing;
         explain();
       } else if (store.past) {
-        replace(why, card("Why", null, h("p", {}, job.reason || "It does not wait at that moment.")));
+        replace(why, card("Why", null, h("p", {}, job.reason || "It does not wait at that moment."), h("p", { class: "dim" }, "This is what was written on it then. Explanations take every object of the cluster, and these are known as they are now alone.")));
       }
     },
     close() {
@@ -123,10 +123,10 @@ export function jobView(root, store, key) {
 // What is known to have happened to a job, in its order.
 function told(job, detail, evictions) {
   const moments = [{ at: job.created, what: "created", label: "created", state: "waits" }];
-  const phases = { Inqueue: ["let in", "held"], Running: ["runs", "runs"], Completed: ["ended", "done"], Unknown: ["lost members", "waits"], Pending: ["waits again", "waits"] };
+  const phases = { Inqueue: ["let in", "held"], Running: ["runs", "runs"], Completed: ["ended", "done"], Unknown: ["lost members", "waits"], Pending: ["waits again", "waits"], HeldRoom: ["room held", "held"], Restarted: ["pods made again", "held"] };
   for (const [at, name] of detail.moments) {
     const [label, state] = phases[name] || [name, ""];
-    moments.push({ at, what: `${label} (phase ${name})`, label, state });
+    moments.push({ at, what: name === "HeldRoom" || name === "Restarted" ? label : `${label} (phase ${name})`, label, state });
   }
   const first = (field) => detail.pods.map((pod) => pod[field]).filter(Boolean).sort((a, b) => a - b);
   const created = first("created"), placed = first("placed"), started = first("started");

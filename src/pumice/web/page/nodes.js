@@ -68,7 +68,7 @@ export function nodeMap(root, store, _name, query) {
     if (!chosen) by = Object.keys(scene.facts.hyperNodes || {}).length ? "hyper" : [...scene.nodes.values()].some((node) => node.zone) ? "zone" : "pool";
     replace(tools, choice("Colour by", Object.fromEntries(named.map((each) => [each, each])), name, (value) => change(() => (name = value))),
       choice("Group by", GROUPS, by, (value) => change(() => ((by = value), (chosen = true)))), choice("Show", { map: "a map", table: "a table" }, form, (value) => change(() => (form = value))),
-      form === "map" ? pngButton("nodes", () => drawn(scene)) : null);
+      form === "map" ? pngButton("nodes", () => [["", drawn(scene)]]) : null);
     if (!scene.nodes.size) return replace(map, empty("There are no nodes. ", h("code", {}, "kubectl get nodes"), " shows what the API server knows."));
     if (form === "table") {
       table = new Table({ name: "nodes", label: "nodes", columns: columns(), order: name, descending: true, text: (row) => `${row.name} ${row.state || "ready"} ${row.zone} ${row.pool}`, open: (key) => (location.hash = place("nodes", key)) });
@@ -204,7 +204,7 @@ export function nodeView(root, store, name) {
   }
 
   async function fetchPods() {
-    const found = await ask("/api/node", { name }).catch(() => ({ pods: [] }));
+    const found = await ask("/api/node", store.past ? { name, at: store.past.time } : { name }).catch(() => ({ pods: [] }));
     if (closed) return;
     replace(pods, card("Pods here", csvButton(`pods-${name}`, () => [["pod", "phase", "group", "asks for"], ...found.pods.map((pod) => [`${pod.namespace}/${pod.name}`, pod.phase, pod.group, amounts(pod.request)])]),
       found.pods.length ? simple("Pods on this node", ["pod", "phase", "job", "asks for", "placed"], found.pods.map((pod) => [`${pod.namespace}/${pod.name}`, phase(pod.going ? "Terminating" : pod.phase), pod.group ? jobLink(`${pod.namespace}/${pod.group}`, title(store, `${pod.namespace}/${pod.group}`)) : "–", amounts(pod.request) || "–", time(pod.placed)])) : empty(found.elsewhere ? "No pod that you may see is here." : "No pod is here."),
@@ -235,7 +235,15 @@ export function nodeView(root, store, name) {
   };
 }
 
-function explained({ answer, lines }, again, store) {
+// Who would have to go if somebody who waits were served here, by the rules in force.
+function leaving(found) {
+  if (!found) return null;
+  return card("Who could go", null, found.length ? simple("Pods that could have to go", ["pod", "by", "for"], found.map((each) => [each.pod, each.decided ? h("span", { class: "chip bad" }, "in the next cycle") : h("span", { class: "chip" }, each.action), each.decided ? each.action : [jobLink(each.claimant, each.claimant), each.claimants > 1 ? ` and ${counted(each.claimants - 1, "other kind")} of jobs that wait` : ""]]))
+    : empty("Nobody here may be evicted for those who wait now, by the rules of the policy in force."),
+  found.length ? h("p", { class: "dim" }, "The rules let them go; whether that gives enough room is worked out by the action.") : null);
+}
+
+function explained({ answer, lines, leaving: goes }, again, store) {
   const told = answer.explanation;
   const waits = told ? told.waiting : [];
   return card("Who waits, and why not here", [copyButton(() => lines.join("\n")), again],
@@ -243,5 +251,5 @@ function explained({ answer, lines }, again, store) {
     waits.length ? h("ul", { class: "list" }, waits.map((each) => h("li", {}, `${counted(each.jobs, "job")} `, h("span", { class: "dim" }, "such as "), jobLink(each.first, title(store, each.first)), h("p", { class: "why" }, each.reason))))
       : empty(told ? "No job waits." : answer.refused || "You may not read what a scheduler reads."),
     told && told.holds.length ? h("ul", { class: "list" }, told.holds.map((hold) => h("li", {}, `room is held here for ${hold.pod}`))) : null,
-    h("details", {}, h("summary", {}, "Everything that explain says"), h("pre", { tabindex: "0" }, lines.join("\n"))));
+    h("details", {}, h("summary", {}, "Everything that explain says"), h("pre", { tabindex: "0" }, lines.join("\n"))), leaving(goes));
 }

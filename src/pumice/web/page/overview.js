@@ -21,7 +21,7 @@ export function overview(root, store) {
   root.append(
     h("h1", { class: "unseen" }, "Overview"),
     tiles,
-    card("Use of the last hour", pngButton("use", () => plots.querySelector("svg")), plots,
+    card("Use of the last hour", pngButton("use", () => [...plots.querySelectorAll("figure")].map((each) => [each.querySelector("figcaption").textContent, each.querySelector("svg")])), plots,
       h("p", { class: "legend" }, h("span", { class: "key held" }), "in use", h("span", { class: "key asked" }), "waited for", h("span", { class: "key whole" }), "what the nodes offer")),
     h("div", { class: "columns" },
       card("Queues", link("#/queues", "all queues"), queues, shareLegend()),

@@ -5,6 +5,7 @@ import { counted } from "./words.js";
 
 const ROW = 34;
 const BEYOND = 8;
+const PRINTED = 2000; // rows; CSV has all
 
 export class Table {
   // columns: {name, label, value(row) for sorting and CSV, cell(row), numeric, wide, narrow}; rows come as [key, row].
@@ -36,10 +37,17 @@ export class Table {
     this.heads();
     this.watch = new ResizeObserver(() => this.draw());
     this.watch.observe(this.scroll);
+    // Paper does not scroll.
+    this.print = (event) => {
+      this.printing = event.type === "beforeprint";
+      this.draw();
+    };
+    for (const name of ["beforeprint", "afterprint"]) addEventListener(name, this.print);
   }
 
   close() {
     this.watch.disconnect();
+    for (const name of ["beforeprint", "afterprint"]) removeEventListener(name, this.print);
   }
 
   heads() {
@@ -108,8 +116,8 @@ export class Table {
   draw() {
     const top = this.scroll.scrollTop;
     const height = this.scroll.clientHeight || 600;
-    const first = Math.max(0, Math.floor(top / ROW) - BEYOND);
-    const last = Math.min(this.shown.length, Math.ceil((top + height) / ROW) + BEYOND);
+    const first = this.printing ? 0 : Math.max(0, Math.floor(top / ROW) - BEYOND);
+    const last = Math.min(this.shown.length, this.printing ? PRINTED : Math.ceil((top + height) / ROW) + BEYOND);
     const made = this.shown.slice(first, last).map(([key, row], index) => this.row(key, row, first + index));
     const room = (rows) => (rows > 0 ? h("tr", { class: "room", "aria-hidden": "true" }, h("td", { colspan: this.columns.length, style: { height: `${rows * ROW}px` } })) : null);
     const nothing = this.shown.length ? null : h("tr", { role: "row" }, h("td", { role: "cell", colspan: this.columns.length, class: "empty" }, this.rows.length ? "No row has these words; clear the search to see all." : `There are no ${this.label}.`));
