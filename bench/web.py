@@ -68,8 +68,7 @@ def churn() -> list[cases.Figure]:
         changed = [(kinds.POD, each) for job in jobs for each in groups[job]]
         changed += [(kinds.POD_GROUP, objects[kinds.POD_GROUP][job]) for job in jobs]
         changed += [(kinds.NODE, each) for each in rng.sample(objects[kinds.NODE], NODES // CHURN)]
-        gone = changed[: len(changed) // 2]
-        for kind, each in gone:
+        for kind, each in changed:
             cluster.objects.feed(kind, "DELETED", each)  # so that what comes back is a change
         cluster.board.update(worlds.START + 2 * number * 1_000_000)
         began = process_time()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from pumice.server.threads import interpreter
 from pumice.study.following.tracking import Tracker
 from pumice.web import questions
 from pumice.web.asking import Asking
@@ -24,6 +25,8 @@ TURN: Final = 1.0
 """Seconds between two looks at what is new."""
 SHARES: Final = 3.0
 """Seconds at least between two looks at how queues stand."""
+FEW: Final = 1000
+"""Objects that are not worth a thought about memory."""
 PART: Final = 20
 """How many times as long as such a look took nobody looks again."""
 
@@ -43,6 +46,7 @@ class Cluster:
         self._asking = Asking(self.objects.whole, lambda: self.about, self.now)
         self.objects.heard = self._asking.feed
         self._facts: dict[str, Any] = {}
+        self._settled = FEW  # so many objects were last taken as there to stay
         self._looked_after = -1  # so many changes shares were last asked for
 
     async def ask(self, question: questions.Question, sight: Sight = EVERYTHING) -> questions.Answer:
@@ -56,7 +60,11 @@ class Cluster:
     def turn(self) -> bool:
         """Take what is new; tells whether anything is."""
         facts = {"source": self.source, "live": self.is_live, "notes": self.notes(), **self._facts}
-        return self.board.update(self.now(), facts) is not None
+        news = self.board.update(self.now(), facts) is not None
+        if self.tracker.objects > 2 * self._settled:
+            self._settled = self.tracker.objects
+            interpreter.settle()
+        return news
 
     async def run(self, tell: Callable[[], None], is_watched: Callable[[], bool]) -> None:
         """Take what is new again and again; look at shares while somebody watches."""

@@ -22,6 +22,7 @@ from pumice.kube.calls.client import Client
 from pumice.server.admission import certificate_sources
 from pumice.server.flags import addresses
 from pumice.server.logs import logs
+from pumice.server.threads import interpreter
 from pumice.study import live
 from pumice.study.state import StudyError
 from pumice.web import questions, relaying, showing_certificates
@@ -181,5 +182,6 @@ async def main() -> int:
 
 
 if __name__ == "__main__":
+    interpreter.tune()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for whoever started it, who closes the pipe
     sys.exit(asyncio.run(main()))

@@ -50,14 +50,19 @@ class Objects:
         self.heard(identity, (*identity[:2], event_type, kept))
 
     def _count(self, identity: Identity, sign: int) -> None:
-        api_version, name, namespace, _ = identity
+        namespace = identity[2]
         if not namespace:
             return
-        self.namespaces.add(namespace)
-        counts = self._counts.setdefault((api_version, name), {})
-        counts[namespace] = counts.get(namespace, 0) + sign
-        if not counts[namespace]:
+        counts = self._counts.get(identity[:2])
+        if counts is None:
+            counts = self._counts[identity[:2]] = {}
+        left = counts.get(namespace, 0) + sign
+        if left:
+            counts[namespace] = left
+        else:
             del counts[namespace]
+        if left == 1:
+            self.namespaces.add(namespace)
 
     def counted(self, kind: kinds.Kind) -> dict[str, int]:
         """Give how many objects of a kind there are in each namespace that has any."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
+from pumice.server.threads import interpreter
 from pumice.web.serving import Server
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 async def serve(cluster: Cluster, address: Address, guard: Guard, tell: Callable[[Address], None]) -> None:
     """Serve a cluster until cancelled; `tell` hears where."""
+    interpreter.tune()
     cluster.turn()
     server = Server(cluster, guard)
     bound = await server.start(address)
