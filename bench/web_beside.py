@@ -25,7 +25,7 @@ from pumice.server.flags import settings
 from pumice.server.logs.logs import Log
 from pumice.study.rehearsal import Nowhere
 from pumice.web import questions
-from pumice.web.beside import Beside
+from pumice.web.beside import Beside, widen
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -141,6 +141,7 @@ async def _page(beside: Beside) -> AsyncIterator[asyncio.StreamWriter]:
     try:
         assert page.stdin is not None  # noqa: S101  it was started with pipes
         assert page.stderr is not None  # noqa: S101  as above
+        widen(page.stdin)
         begin = msgspec.structs.replace(beside._beginning(), master=address)  # noqa: SLF001  as above
         page.stdin.write(questions.packed(begin))
         await beside._send_waiting(page.stdin)  # noqa: SLF001  as above

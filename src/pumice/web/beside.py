@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import fcntl
 import itertools
 import os
 import sys
@@ -33,7 +34,9 @@ if TYPE_CHECKING:
 PAUSE: Final = 0.25
 """Seconds in which changes are gathered."""
 REPORTS: Final = 5.0
-BATCH: Final = 200
+BATCH: Final = 500
+ROOM: Final = 1 << 20
+"""Bytes that the pipe to the page may hold, where a system lets one choose: a second of changes goes at once."""
 SHORTEST, LONGEST = 1.0, 60.0
 """Seconds until a page that has ended is started again."""
 ENDING: Final = 3.0
@@ -82,6 +85,7 @@ class Beside:
             sys.executable, "-m", "pumice.web.inside", stdin=asyncio.subprocess.PIPE, env=os.environ
         )
         assert process.stdin is not None  # noqa: S101  it was started with a pipe
+        widen(process.stdin)
         telling, ending = asyncio.create_task(self._tell(process.stdin, around)), asyncio.create_task(process.wait())
         try:
             await asyncio.wait([telling, ending], return_when=asyncio.FIRST_COMPLETED)
@@ -171,6 +175,14 @@ def _facts(around: Around) -> dict[str, Any]:
     notes = [*report.troubles, *([f"the API server has been silent for {report.silence:.0f} s"] if silent else [])]
     shown = msgspec.structs.replace(report, silence=round(report.silence) if silent else 0)
     return {"notes": notes, "scheduler": msgspec.to_builtins(shown)}
+
+
+def widen(pipe: asyncio.StreamWriter) -> None:
+    """Let a pipe hold more, where that can be."""
+    size = getattr(fcntl, "F_SETPIPE_SZ", None)
+    if size is not None:
+        with contextlib.suppress(OSError):
+            fcntl.fcntl(pipe.get_extra_info("pipe").fileno(), size, ROOM)
 
 
 async def _write(pipe: asyncio.StreamWriter, message: relaying.Message) -> None:

@@ -12,6 +12,9 @@ const GROUPS = { hyper: "hyper-node", zone: "zone", pool: "pool", none: "nothing
 const TILE = ".node[data-focus]";
 const FEW = 150, MANY = 1000, PIECE = 240;
 
+// Of thousands, addresses alone would take a while. A span takes the focus once somebody walks there.
+const SMALL = h("span", { role: "link" }), LARGE = h("a", { tabindex: "-1" });
+
 const choice = (label, options, value, changed) => {
   const made = h("select", { "aria-label": label }, Object.entries(options).map(([key, text]) => h("option", { value: key, selected: key === value }, text)));
   made.addEventListener("change", () => changed(made.value));
@@ -23,11 +26,21 @@ const pieces = (nodes) => Array.from({ length: Math.ceil(nodes.length / PIECE) }
 
 const free = (node, name) => Math.floor(((node.allocatable[name] || 0) - (node.used[name] || 0)) / 1000);
 
-const words = (node, name) => {
-  const whole = node.allocatable[name] || 0;
-  const use = whole ? `${amount(name, node.used[name] || 0)} of ${amount(name, whole)} ${short(name)} in use` : `offers no ${short(name)}`;
-  return `${node.name}: ${use}, ${counted(node.pods, "pod")}${node.state ? `, ${node.state}` : ""}`;
+// Many nodes have the same in use of the same.
+const uses = new Map();
+const use = (name, used, whole) => {
+  const key = `${name} ${used} ${whole}`;
+  let text = uses.get(key);
+  if (text === undefined) {
+    if (uses.size > 5000) uses.clear();
+    text = whole ? `${amount(name, used)} of ${amount(name, whole)} ${short(name)} in use` : `offers no ${short(name)}`;
+    uses.set(key, text);
+  }
+  return text;
 };
+
+const words = (node, name) =>
+  `${node.name}: ${use(name, node.used[name] || 0, node.allocatable[name] || 0)}, ${counted(node.pods, "pod")}${node.state ? `, ${node.state}` : ""}`;
 
 export function nodeMap(root, store, _name, query) {
   let by = query.get("by") || "", chosen = by !== "", name = query.get("resource") || "", form = query.get("as") || "map";
@@ -79,11 +92,10 @@ export function nodeMap(root, store, _name, query) {
     const groups = grouped(scene), many = scene.nodes.size > MANY;
     replace(map, groups.map(([label, nodes]) => h("section", { class: "group" }, h("h2", { class: "group-title" }, label, h("span", { class: "dim" }, ` ${summary(nodes)}`)),
       h("div", { class: few ? "tiles-named" : many ? "tiles-small" : "tiles-large" }, pieces(nodes).map((piece) => h("div", { class: "piece" }, piece.map((node) => {
-        const tile = document.createElement(many ? "span" : "a"); // of thousands, addresses alone would take a while
-        if (many) tile.setAttribute("role", "link");
-        else tile.href = place("nodes", node.name);
+        const tile = (many ? SMALL : LARGE).cloneNode(false);
+        if (!many) tile.href = place("nodes", node.name);
         tile.dataset.focus = node.name;
-        tile.tabIndex = tiles.size ? -1 : 0;
+        if (!tiles.size) tile.tabIndex = 0;
         paint(tile, node);
         tiles.set(node.name, [tile, node]);
         return tile;
