@@ -49,6 +49,8 @@ def test_the_list_holds_only_what_is_not_read_here():
 
 NEAR = {
     "another action": 'actions: "enqueue, elects"\ntiers: []',
+    "a plugin that Volcano only develops": 'actions: "allocate"\ntiers: [{plugins: [{name: fairshare}]}]',
+    "another such plugin": 'actions: "allocate"\ntiers: [{plugins: [{name: group-topology-affinity}]}]',
     "another plugin": 'actions: "allocate"\ntiers: [{plugins: [{name: reservations}]}]',
     "a listed argument of another plugin": 'actions: "allocate"\ntiers: [{plugins: [{name: gang, arguments: {predicate.GPUSharingEnable: true}}]}]',
     "another argument": 'actions: "allocate"\ntiers: [{plugins: [{name: predicates, arguments: {predicate.GPUSharing: true}}]}]',
