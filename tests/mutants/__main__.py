@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import random
 import time
 from pathlib import Path
@@ -10,12 +11,13 @@ from pathlib import Path
 from tests.mutants import changing, noticing
 
 PATHS = ("src/pumice/actions", "src/pumice/framework", "src/pumice/cache", "src/pumice/controllers")
-TESTS = {  # by the beginning of a path: where tests are that could notice, the nearest first
-    "src/pumice/actions/eviction": ("tests/eviction", "tests/actions"),
-    "src/pumice/actions": ("tests/actions", "tests/framework"),
-    "src/pumice/framework": ("tests/framework", "tests/actions"),
-    "src/pumice/cache": ("tests/cache",),
-    "src/pumice/controllers": ("tests/controllers",),
+SCENARIOS = "tests/mutants/scenario_checks.py"
+TESTS = {  # by the beginning of a path: folders of scenarios, and tests, that could notice
+    "src/pumice/actions/eviction": ("eviction", ()),
+    "src/pumice/actions": ("gangs,queues,topology,best-effort", ("tests/actions/test_actions_enqueue.py",)),
+    "src/pumice/framework": ("gangs,queues,eviction,configuration,explain", ("tests/framework",)),
+    "src/pumice/cache": ("faults,status,lifecycle,bad-input", ("tests/cache",)),
+    "src/pumice/controllers": ("controllers,jobs", ("tests/controllers",)),
 }
 STARTING = 20.0  # seconds beyond its usual time after which a test counts as hanging
 
@@ -42,8 +44,12 @@ def _files(path: Path) -> list[Path]:
 
 
 def _tests(files: list[str]) -> list[str]:
-    wanted = (next(TESTS[beginning] for beginning in TESTS if file.startswith(beginning)) for file in files)
-    return list(dict.fromkeys(test for tests in wanted for test in tests))
+    """Give the tests that belong to some files; scenarios are chosen by the environment, as their tests are made when they are loaded."""
+    wanted = dict.fromkeys(
+        next(TESTS[beginning] for beginning in TESTS if file.startswith(beginning)) for file in files
+    )
+    os.environ["PUMICE_SCENARIOS"] = ",".join(dict.fromkeys(",".join(folders for folders, _ in wanted).split(",")))
+    return list(dict.fromkeys([SCENARIOS, *(test for _, tests in wanted for test in tests)]))
 
 
 def _try_all(found: list[changing.Mutant], tests: list[str], roots: tuple[str, ...], budget: float) -> int:

@@ -8,6 +8,7 @@ from pumice.api import kinds
 from pumice.sim.identity import Key
 
 _PODS = re.compile(r"/api/v1/namespaces/([^/]+)/pods/([^/?]+)(?:\?|$)")
+_STATUS = re.compile(r"/api/v1/namespaces/([^/]+)/pods/([^/?]+)/status(?:\?|$)")
 _CLAIM = re.compile(r" for pod (\S+) of group (\S+) in queue \S+.*, plan \d+$")
 MARK = "DisruptionTarget"
 
@@ -27,10 +28,13 @@ class Evictions:
         self._world = world
         self._complain = complain
         self._claims = {}  # by uid of the victim: moment, its name, claimant, group
+        self._markers = {}  # by pod: who has marked it last
         self._bound = {}  # by group: when one of its pods was bound last
 
-    def sent(self, process, method, path):
+    def sent(self, process, method, path, data):
         """Hear of a request of a scheduler."""
+        if method == "PATCH" and MARK.encode() in data and (found := _STATUS.match(path)):
+            self._markers[f"{found[1]}/{found[2]}"] = process
         found = _PODS.match(path) if method == "DELETE" else None
         pod = self._world.store.find(Key(kinds.POD, *found.groups())) if found else None
         if pod is None:
@@ -57,7 +61,9 @@ class Evictions:
                 self._complain(
                     "in vain", f"{victim} was evicted at {moment:.3f} for {claimant} of {group}, which waits"
                 )
+        # A mark whose scheduler died before the delete is taken back by Kubernetes' disruption controller after two minutes.
+        alive = {program.run for program in self._world.programs}
         for pod in self._world.oracle.alive():
-            if claim_of(pod) and not pod["metadata"].get("deletionTimestamp"):
-                name = f"{pod['metadata']['namespace']}/{pod['metadata']['name']}"
+            name = f"{pod['metadata']['namespace']}/{pod['metadata']['name']}"
+            if claim_of(pod) and not pod["metadata"].get("deletionTimestamp") and self._markers.get(name) in alive:
                 self._complain("unfinished", f"{name} is marked as evicted for {claim_of(pod)[0]}, and goes on")

@@ -73,7 +73,7 @@ class Oracle:
         self.economy.sent(process, method, path, data)
         if installation in RIVALS:
             self._take_turns(installation, process, path)
-            self.evictions.sent(process, method, path)
+            self.evictions.sent(process, method, path, data)
         lease = self._find(kinds.LEASE, "kube-system", office)
         holder = (lease or {}).get("spec", {}).get("holderIdentity") or ""
         if holder != process:

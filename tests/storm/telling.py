@@ -12,6 +12,7 @@ from pathlib import Path
 
 from tests.storm import life
 
+_QUICK = "/dev/shm" if Path("/dev/shm").is_dir() else None  # noqa: S108  disks whose data nobody needs afterwards
 _BEGUN = []  # the world that every life goes on with, if there is one already
 
 
@@ -49,7 +50,7 @@ def lived(seed, without=(), trace=None):
 
 def apart(work):
     """Do something in a process of its own, with a folder for disks, and give what it gives; it leaves without clearing up, for a world that was left in the middle has nothing to say."""
-    with tempfile.TemporaryFile() as told, tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryFile() as told, tempfile.TemporaryDirectory(dir=_QUICK) as folder:
         child = os.fork()
         if child == 0:
             gc.disable()  # a life is short, and ends with its process

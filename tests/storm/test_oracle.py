@@ -96,6 +96,7 @@ def test_a_pod_too_many_is_seen(made):
 # -- evictions -------------------------------------------------------------------------------------------------------
 
 WHY = "preempt for pod a/claimant of group a/g in queue default by the rules of gang, plan 1"
+MARKED = b'{"status": {"conditions": [{"type": "DisruptionTarget"}]}}'
 DELETE = b"DELETE /api/v1/namespaces/a/pods/p HTTP/1.1\r\n\r\n"
 
 
@@ -135,6 +136,11 @@ def test_an_eviction_in_vain_and_one_that_was_not_finished_are_seen(made):
     pod(made, "claimant", 1, group="g")
     mark(made, "p", WHY)
     made.oracle.sent("sched-a#1", DELETE, "")
+    made.oracle.evictions.judge()
+    assert rules(made) == ["in vain"]  # who has marked it does not run any more
+    made.oracle.broken.clear()
+    made.schedulers[0].run = "sched-a#1"
+    made.oracle.sent("sched-a#1", b"PATCH /api/v1/namespaces/a/pods/p/status HTTP/1.1\r\n\r\n" + MARKED, "")
     made.oracle.evictions.judge()
     assert sorted(rules(made)) == ["in vain", "unfinished"]
     made.store.delete(Key(kinds.POD, "a", "p"))
