@@ -13,7 +13,10 @@ from tests.mutants import changing, noticing
 PATHS = ("src/pumice/actions", "src/pumice/framework", "src/pumice/cache", "src/pumice/controllers")
 SCENARIOS = "tests/mutants/scenario_checks.py"
 TESTS = {  # by the beginning of a path: folders of scenarios, and tests, that could notice
-    "src/pumice/actions/eviction": ("eviction", ()),
+    "src/pumice/actions/eviction": (
+        "eviction",
+        ("tests/eviction/test_eviction_judge_steps.py", "tests/eviction/test_eviction_judge_door.py"),
+    ),
     "src/pumice/actions": ("gangs,queues,topology,best-effort", ("tests/actions/test_actions_enqueue.py",)),
     "src/pumice/framework": ("gangs,queues,eviction,configuration,explain", ("tests/framework",)),
     "src/pumice/cache": ("faults,status,lifecycle,bad-input", ("tests/cache",)),
