@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
+import ssl
+from types import SimpleNamespace
 
+import aiohttp
 import pytest
 import yaml
-from charting import CHART
+from audited import AuditedServer, Use, granted
+from charting import CHART, ROOT
 from test_deploy_chart import arguments, one, read_flags
 
 from pumice.kube import permissions, web_permissions
+from pumice.manifests import text
+from server.server_process import Process, wait_for
+from testbed import waiting
 
 ON = {"custom": {"scheduler_web_enable": True}}
 GIVEN = {
@@ -100,3 +108,34 @@ def test_ingress_of_the_documentation_leads_to_the_service(helm):
     assert service["metadata"] | {"labels": {}} == {"name": backend["name"], "namespace": ingress["metadata"]["namespace"], "labels": {}}  # fmt: skip
     assert [each["name"] for each in service["spec"]["ports"]] == [backend["port"]["name"]]
     assert rule["host"] in read_flags(arguments(manifests)).web_hosts
+
+
+def test_rights_of_the_chart_are_what_the_page_needs_and_all_of_it(helm, tmp_path):
+    audited = AuditedServer(tmp_path)
+    with audited.server as api:
+        audited.install(ROOT / "deploy" / "crds")
+        roles = [each for each in of_page(helm.template(values=ON)) if each["kind"] != "Service"]
+        api.kubectl("apply", "-f", "-", input=text.stream(roles))
+        api.kubectl("create", "serviceaccount", "ann", "-n", "pumice-system")
+        token = api.kubectl("create", "token", "ann", "-n", "pumice-system").strip()
+        flags = ("--leader-elect=false", "--web-address=127.0.0.1:0")
+        with Process(SimpleNamespace(kubeconfig=audited.kubeconfig), *flags) as scheduler:
+            scheduler.deciding()
+            wait_for(lambda: "what=page" in scheduler.log, scheduler)
+            (where,) = re.findall(r"what=page address=(\S+)", scheduler.log)
+            user = asyncio.run(signed_in(f"https://{where}", token))
+            # A list that is streamed is a watch; servers that offer none are listed.
+            wanted = granted(web_permissions.PERMISSIONS) - {Use("list", "", "events")}
+            waiting.until(lambda: wanted <= audited.used(), lambda: wanted - audited.used())
+    assert user == "system:serviceaccount:pumice-system:ann"
+    assert audited.forbidden() == []
+
+
+async def signed_in(where, token):
+    trust = ssl.create_default_context()
+    trust.check_hostname, trust.verify_mode = False, ssl.CERT_NONE
+    async with (
+        aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=trust)) as session,
+        session.post(f"{where}/api/session", json={"token": token}) as response,
+    ):
+        return (await response.json())["user"]

@@ -8,16 +8,13 @@ import os
 import re
 import signal
 import ssl
-import sys
 from pathlib import Path
 
 import aiohttp
 import pytest
 
+from server.server_process import ROOT, Process, gang, node, placed, wait_for
 from testbed import waiting
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "server"))
-from server_process import ROOT, Process, gang, node, placed, wait_for
 
 pytestmark = pytest.mark.kube
 

@@ -142,6 +142,10 @@ def test_certificate_of_a_named_authority_stands_for_user_and_groups(tmp_path):
 
 def test_thousand_connections_are_bounded_and_lock_nobody_out():
     async def run(found):
+        viewer = await found.open()
+        await viewer.sign_in("admin")
+        version = (await viewer.get("/api/scene"))[1]["version"]
+        watching = await viewer.session.get(f"{viewer.address}/api/changes?since={version}")
         trust = ssl.create_default_context(cadata=found._bundle.authorities.decode())
         port = int(found.address.rpartition(":")[2])
         opened = []
@@ -153,10 +157,14 @@ def test_thousand_connections_are_bounded_and_lock_nobody_out():
         answer = await page.sign_in("admin")
         for writer in opened:
             writer.transport.abort()
-        return held, answer
+        found.server.stream.tell()
+        still = found.server.stream.viewers, watching.closed
+        watching.close()
+        return held, answer, still
 
-    held, answer = served(run)
+    held, answer, still = served(run)
     assert held <= serving.MOST_CONNECTIONS
+    assert still == (1, False)  # whoever watches is not pushed out
     assert answer[0] == 200
 
 

@@ -121,12 +121,20 @@ async def _start_levels(log: Log, folder: str) -> web.AppRunner:
 class Listener:
     """Serves an application on one address, to so many clients at once that they cannot use up the files of the process.
 
-    Whoever has been there longest goes first: a client that only keeps its connection locks nobody out.
+    Whoever has been there longest goes first: a client that only keeps its connection locks nobody out. Those who are `spared` go after all others.
     """
 
-    def __init__(self, app: web.Application, *, most: int = MOST_CONNECTIONS, patience: float = 0.5) -> None:
+    def __init__(
+        self,
+        app: web.Application,
+        *,
+        most: int = MOST_CONNECTIONS,
+        patience: float = 0.5,
+        spared: Callable[[object], bool] = lambda _connection: False,
+    ) -> None:
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=patience)
         self._most = most
+        self._spared = spared
         self._listening: asyncio.Server | None = None
 
     async def start(self, address: addresses.Address, context: ssl.SSLContext | None) -> addresses.Address:
@@ -143,7 +151,7 @@ class Listener:
         server = self._runner.server
         assert server is not None  # noqa: S101  it was set up before anybody could come
         there = server.connections
-        for oldest in there[: max(0, len(there) + 1 - self._most)]:
+        for oldest in sorted(there, key=self._spared)[: max(0, len(there) + 1 - self._most)]:
             oldest.force_close()
         return server()
 

@@ -71,9 +71,11 @@ class Taking:
             return
         found = decoding.decode_json(kind, raw)
         metadata = found.metadata
-        known = self._read.get((api_version, name, metadata.namespace, metadata.name), "")
+        identity = (api_version, name, metadata.namespace, metadata.name)
+        known = self._read.get(identity, "")
         if known and reflector.follows(known, metadata.resource_version):
             return
+        self._read.pop(identity, None)
         self._cluster.objects.feed(kind, event_type, found, raw)
 
     def read(self, access: live.Access) -> None:

@@ -102,7 +102,7 @@ class Server:
         app.router.add_get("/api/explain", self._explain)
         app.router.add_get("/api/policy", self._policy)
         app.router.add_post("/api/what-if", self._what_if)
-        self._listener = serving.Listener(app, most=MOST_CONNECTIONS)
+        self._listener = serving.Listener(app, most=MOST_CONNECTIONS, spared=self.stream.watchers.__contains__)
 
     async def start(self, address: Address, context: ssl.SSLContext | None = None) -> Address:
         """Listen; returns where."""

@@ -54,7 +54,7 @@ class Sight(msgspec.Struct, frozen=True, kw_only=True):
                 return self.nodes
             case "pod":
                 return bool(slash) and self.pod(namespace)
-        return bool(slash) and self.job(namespace, rest)
+        return bool(slash) and self.job(namespace, rest) and self.pod(namespace)  # an explanation names its pods
 
 
 def _in(namespaces: Namespaces, namespace: str) -> bool:

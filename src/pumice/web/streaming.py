@@ -33,7 +33,13 @@ class Stream:
         self._views = views
         self._patience, self._most = patience, most
         self._news = asyncio.Event()
-        self.viewers = 0
+        self.watchers: set[object] = set()
+        """Their connections."""
+
+    @property
+    def viewers(self) -> int:
+        """How many pages watch."""
+        return len(self.watchers)
 
     def tell(self) -> None:
         """Wake whoever watches."""
@@ -49,7 +55,8 @@ class Stream:
             return guarding.refused(HTTPStatus.BAD_REQUEST, "since: a version of the scene is a whole number")
         response = web.StreamResponse(headers=_HEADERS)
         await response.prepare(request)
-        self.viewers += 1
+        connection: object = request.protocol
+        self.watchers.add(connection)
         try:
             await self._send(response, looker, seen)
         except (ConnectionError, TimeoutError):
@@ -57,7 +64,7 @@ class Stream:
             if request.transport is not None:
                 request.transport.abort()
         finally:
-            self.viewers -= 1
+            self.watchers.discard(connection)
         return response
 
     async def _send(self, response: web.StreamResponse, looker: Looker, seen: int) -> None:
