@@ -16,7 +16,8 @@ from charting import CHART, ROOT
 from test_deploy_chart import arguments, one, read_flags
 
 from pumice.kube import permissions, web_permissions
-from pumice.manifests import text
+from pumice.manifests import text, user_roles
+from pumice.web.access import Access
 from server.server_process import Process, wait_for
 from testbed import waiting
 
@@ -96,6 +97,20 @@ def test_page_of_a_release_is_gone_with_it(helm, api_server):
     assert gone.returncode == 0, gone.stderr
     for kind in ("services", "secrets", "clusterroles", "clusterrolebindings"):
         assert "-web" not in api_server.kubectl("get", kind, "-A")
+
+
+def test_role_of_who_has_jobs_explained_shows_the_whole_page():
+    asked = Access(None, lambda _kind: (), ("pumice-system", "pumice-scheduler-configmap"))._whole
+    rules = user_roles.rules()["vcjob-explainer-role"]
+    for question in asked:
+        verb = "get" if question.name else "list"
+        assert any(
+            question.group in rule["apiGroups"]
+            and question.resource in rule["resources"]
+            and verb in rule["verbs"]
+            and question.name in rule.get("resourceNames", [question.name])
+            for rule in rules
+        ), question
 
 
 def test_ingress_of_the_documentation_leads_to_the_service(helm):

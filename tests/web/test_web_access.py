@@ -91,6 +91,18 @@ def test_names_of_other_namespaces_are_nowhere_in_what_a_team_is_told():
     assert "a/hopes" in answers[3][1]["answer"]["name"]
 
 
+def test_explanations_of_what_is_shared_name_nobody_elsewhere():
+    paths = ("/api/explain?what=node&name=n-1", "/api/explain?what=queue&name=default", "/api/explain?what=pod&name=a/hopes-0", "/api/explain?what=pod&name=b/secret-0", "/api/explain?what=job&name=hopes")  # fmt: skip
+    node, queue, pod, other, bare = looked(OF_A | {"nodes", "queues"}, *paths)
+    for status, body in (node, queue, pod):
+        assert status == 200
+        assert "secret" not in str(body)
+        assert body["answer"]["explanation"]
+    assert "a job elsewhere" in str(node)
+    assert "n-1" in str(node)
+    assert other[0] == bare[0] == 404
+
+
 def test_node_shows_who_may_be_seen_and_counts_the_others():
     ((_, node), (_, other)) = looked(OF_A | {"nodes"}, "/api/node?name=n-1", "/api/node?name=n-0")
     assert node["pods"] == []
@@ -284,6 +296,9 @@ def test_nothing_is_shown_where_reviews_cannot_be_had():
         ("group b/gang@scheduling.k8s.io", "group a job elsewhere"),
         ("sub-group b/gang/workers has 1", "sub-group a job elsewhere has 1"),
         ("secret-0 holds n-1", "a job elsewhere holds n-1"),
+        ("podgroup/b/gang and pod/secret-0", "a job elsewhere and a job elsewhere"),
+        ("podgroup/a/gang, pod/a/secret-0 of a/secret-0", "podgroup/a/gang, a job elsewhere of a/secret-0"),
+        ("pods=b/x-0,b/x-1->a/y b/z's", "pods=a job elsewhere,a job elsewhere->a/y a job elsewhere's"),
         ("", ""),
     ],
 )

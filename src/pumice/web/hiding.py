@@ -1,6 +1,7 @@
 """Names of other namespaces, taken out of whatever is told: texts, records and their keys.
 
-Our own texts name what is in a namespace as `namespace/name`; names that stand alone are looked up. What could be either is hidden.
+Our own texts name what is in a namespace as `namespace/name`, with its kind before it or a part of it behind; names that stand alone are looked up. What could be
+either is hidden.
 """
 
 from __future__ import annotations
@@ -40,10 +41,12 @@ class Hider:
 
     def _word(self, found: re.Match[str]) -> str:
         word = found[0]
-        namespace, slash, _ = word.partition("/")
-        if slash and self._is_namespace(namespace):
-            return word if self._sight.names(namespace) else JOB
-        return self._hidden(word) or word
+        parts = word.split("/")
+        if any(self._is_namespace(each) and not self._sight.names(each) for each in parts[:-1]):
+            return JOB
+        if len(parts) > 1 and self._is_namespace(parts[0]):
+            return word  # one that may be read, and what is in it
+        return next((instead for each in parts if (instead := self._hidden(each))), word)
 
     def value(self, value: Any) -> Any:
         """Give plain data without such names, whether they are values or keys."""
