@@ -20,6 +20,7 @@ tiers:
 """
 TREE = SHARED.replace("{name: proportion}", "{name: capacity, enableHierarchy: true}")
 PLAIN = SHARED.replace(", {name: proportion}", "").replace("{name: overcommit}, ", "")
+EVICTS = SHARED.replace("allocate, backfill", "allocate, preempt, reclaim, backfill")
 AWAKE = msgspec.structs.replace(shortcuts.ALL, dormant_jobs=False)
 
 
@@ -108,7 +109,7 @@ def dormant(desk):
     return desk.scheduler.engine._lasting["dormancy"]._noted
 
 
-@pytest.mark.parametrize("text", [SHARED, TREE, PLAIN], ids=["shares", "tree", "plain"])
+@pytest.mark.parametrize("text", [SHARED, TREE, PLAIN, EVICTS], ids=["shares", "tree", "plain", "evicts"])
 @settings(max_examples=40, deadline=None)
 @given(seed=st.integers(0, 10**6))
 def test_nobody_can_tell_that_jobs_are_left_out(text, seed):

@@ -16,7 +16,7 @@ from pumice.framework.reasons import of_queue
 from pumice.framework.subject import equal_tasks
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Mapping
+    from collections.abc import Hashable, Iterable, Mapping, Sequence
 
     from pumice.framework.reasons import FitSummary
     from pumice.framework.session import Session
@@ -28,8 +28,10 @@ TOLD_AT_ONCE: Final = 256
 """So many jobs of which only the numbers are new are looked at in one cycle, and"""
 PAUSE: Final = 1_000_000
 """so much later the next of them, if nothing else happens."""
-WHO_WAITS: Final = {"enqueue", "allocate", "backfill"}
-"""Actions that leave a job alone for which there is no room; others would evict for it, and look at it anyway."""
+LEAVE_ALONE: Final = {"enqueue", "allocate", "backfill"}
+"""Actions that make no room;"""
+MAKE_ROOM: Final = {"preempt", "reclaim", "gangpreempt", "gangreclaim"}
+"""those that do by evictions, so that what was refused before may be so no longer after them."""
 
 
 class Kind(msgspec.Struct):
@@ -64,7 +66,7 @@ class Dormancy:
         self._noted[job.key] = kind
         self._rows[job.row] = job.key
 
-    def renew(self, session: Session) -> Mapping[str, object]:
+    def renew(self, session: Session) -> Mapping[str, Kind]:
         """Return who can be left out of a cycle; whoever cannot is forgotten until it is noted again."""
         cluster = session.cluster
         queues = {queue.name: queue.object.spec for queue in cluster.queues.values() if queue.object is not None}
@@ -115,12 +117,19 @@ def _may_be_left_out(session: Session) -> bool:
         return False
     facts = session.independence
     return (
-        WHO_WAITS.issuperset(session.configuration.action_names)
+        _is_no_room_made(session.configuration.action_names)
         and not session.gates.enabled
         and facts.limits_go_by_queues
         and facts.refusals_go_by_shape
         and facts.validity_goes_by_queues
     )
+
+
+def _is_no_room_made(actions: Sequence[str]) -> bool:
+    """Tell whether no action before the last allocate may make room in a cycle; others look at those themselves who lie dormant."""
+    last = max((number for number, name in enumerate(actions) if name == "allocate"), default=-1)
+    after = LEAVE_ALONE | MAKE_ROOM
+    return LEAVE_ALONE.issuperset(actions[:last]) and after.issuperset(actions[last + 1 :])
 
 
 def _answer(session: Session, kind: Kind, refusing: NoRoom) -> FitSummary | None:

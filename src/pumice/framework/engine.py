@@ -86,7 +86,7 @@ class Engine:
         )
         session.open(self._slots)
         reservations.apply(session, session.reservations)
-        session.dormant = dormancy.of(session).renew(session)
+        session.findings.dormant = dormancy.of(session).renew(session)
         self.observer.spent("open", "", mark)
         return session
 
@@ -169,10 +169,10 @@ def _close(session: Session, plugin: Plugin) -> None:
 
 def _put_on(session: Session, job: Job, text: str) -> None:
     """Tell the members of a job that are without a node of a breakdown, where nothing better is known."""
+    session.findings.attempt(job)
     known = session.findings.errors(job)
     waiting = [task for task in job.pending.values() if task.uid not in known]
     if waiting:
-        session.findings.attempt(job)
         session.findings.note_fit(waiting, FitSummary(0, (), text))
 
 

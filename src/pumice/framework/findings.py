@@ -6,14 +6,14 @@ exactly as it was, whatever the trial said, and the cost is that of what was sai
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 import msgspec
 
 from pumice.api import names
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Sequence
+    from collections.abc import Hashable, Iterable, Mapping, Sequence
 
     from pumice.api import scheduling
     from pumice.framework.extensions import Vote
@@ -47,6 +47,14 @@ class LastTransaction(msgspec.Struct, frozen=True):
     status: Status
     node: str
     evicted: bool
+
+
+class Refused(Protocol):
+    """What jobs that wait were told."""
+
+    @property
+    def failure(self) -> FitSummary:
+        """Why none of their pods found a node."""
 
 
 class Forecast(msgspec.Struct, frozen=True):
@@ -122,6 +130,7 @@ class Findings:
         "awaited",
         "causes",
         "conditions",
+        "dormant",
         "fit_errors",
         "forecasts",
         "job_texts",
@@ -143,6 +152,8 @@ class Findings:
         self.forecasts: dict[str, Forecast] = {}
         self.last_transactions: dict[str, LastTransaction] = {}
         self.attempted: dict[str, Job] = {}
+        # Who is left out of the cycle, since it would only be told again what it was told.
+        self.dormant: Mapping[str, Refused] = {}
         self.notices: list[tuple[Job, str]] = []
         self.warnings: list[tuple[Job, str]] = []  # about groups that say what cannot be meant
         self.queue_warnings: list[tuple[Queue, str]] = []  # about queues of which a setting does not count in full
@@ -168,6 +179,8 @@ class Findings:
         """Note that a job was looked at in earnest."""
         if job.key not in self.attempted:
             self.journal.put(self.attempted, job.key, job)
+            if self.dormant and (told := self.dormant.get(job.key)) is not None:
+                self.note_fit_of_all(job, list(job.pending), told.failure)
 
     def keep_out(self, job: Job, vote: Vote) -> None:
         """Note the vote by which a group was not let in."""

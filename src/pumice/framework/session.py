@@ -28,7 +28,7 @@ from pumice.framework.reservations import Reservations
 from pumice.framework.statements import Statements
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
 
     from pumice.framework.configuration import Configuration
     from pumice.framework.evaluation import Evaluation
@@ -94,9 +94,6 @@ class Session(Points):
             {} if lasting is None else lasting
         )  # what plugins follow together from cycle to cycle
         self.is_asked = is_asked  # whether somebody wants to be told of jobs that nothing new can be said of, too
-        self.dormant: Mapping[
-            str, object
-        ] = {}  # who is left out of the cycle, since it would only say again what was said
         self._progressed = False
         self.failures: list[Exception] = []  # of actions as a whole; those about somebody are among the breakdowns
         self._plugins: list[Opened] = []
@@ -255,7 +252,7 @@ class Session(Points):
     @functools.cached_property
     def awake(self) -> dict[str, Job]:
         """The jobs that had pending tasks when the first asked for them, but for those that are left out of the cycle."""
-        dormant = self.dormant
+        dormant = self.findings.dormant
         return {key: job for key, job in self.cluster.pending_jobs.items() if key not in dormant}
 
     def readiness(self, job: Job) -> Callable[[], bool]:

@@ -44,7 +44,9 @@ def standings(session: Session) -> Iterable[Standing]:
 
 def noticed(session: Session) -> list[Job]:
     """Return the jobs that changed, wait, or were looked at, but for those of which it is known that there is nothing new to say."""
-    return list({**session.cluster.dirty_jobs, **session.awake, **session.findings.attempted}.values())
+    findings = session.findings
+    changed = {key: job for key, job in session.cluster.dirty_jobs.items() if key not in findings.dormant}
+    return list({**changed, **session.awake, **findings.attempted}.values())
 
 
 def _news(session: Session) -> News:
