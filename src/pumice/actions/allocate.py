@@ -69,6 +69,7 @@ class Allocate(Action):
         """Serve everybody within what queues are due, then beyond it those whom nothing else kept waiting."""
         self._gated: dict[str, None] = {}
         self._beyond_due: dict[str, Job] = {}
+        self._is_settled = True
         reserved = {task.job.key: task.job for task in session.reserved.values() if task.job is not None}
         self._dormancy = dormancy.of(session)
         self._serve_all(session, {**session.awake, **reserved}.values())
@@ -119,6 +120,10 @@ class Allocate(Action):
             record.say(self.name, texts[left], job.key)
             record.acquit(job.key, self.name)
         self._surplus.begin(served[-1][0])
+
+    def is_settled(self, session: Session) -> bool:
+        """Tell whether nobody found too little room who might find enough in less: a search among unequal members, or of domains, takes what it comes upon first."""
+        return self._is_settled and not session.gates.enabled
 
     def gang(self, session: Session, job: Job) -> GangVerdict | None:
         """Say how many members of a job find a place beside each other, and why the others do not; dues that give way are no reason."""
@@ -386,6 +391,8 @@ class Allocate(Action):
             statement.keep()
             return []
         statement.discard()
+        if steered or job.min_task_member or job.policies or any(t.shape is not tasks[0].shape for t in tasks):
+            self._is_settled = False
         if not placed and not steered:
             _tell_equals(session, job, tasks)
             self._remember_failure(session, queue, job)

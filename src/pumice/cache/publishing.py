@@ -79,10 +79,9 @@ class Publisher:
             session.progressed = True
         self._notice(session.findings.notices)
         self._warn(session.findings.warnings)
-        for queue, message in session.findings.queue_warnings:
+        for queue, reason, message in session.findings.queue_warnings:
             if queue.object is not None:
                 kind = self.queue_kinds.get(queue.name, kinds.QUEUE)
-                reason = names.EVENT_GUARANTEE_REDUCED
                 self._cache.note(kind, queue.object.metadata, "Warning", reason, message, once=True)
         for task in session.reservations.ended(self._cluster):
             session.progressed = True

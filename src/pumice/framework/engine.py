@@ -114,6 +114,19 @@ class Engine:
                 self.observer.spent("plugin close", plugin.name, mark)
         self._tell(session)
 
+    def is_settled(self, session: Session) -> bool:
+        """Tell whether a cycle after this one, with nothing new but what was placed, could only confirm it: room has become less, and nothing else decides."""
+        if session.breakdowns.found or session.breakdowns.is_resting or session.failures or session.reservations.holds:
+            return False
+        if session.handlers.may_refuse or session.names_nodes or not session.independence.all_nodes_are_looked_at:
+            return False
+        if self.cluster.nodes.releasing[: self.cluster.nodes.count].any():
+            return False
+        plugins = [plugin for tier in self.plugins for plugin in tier]
+        return all(each.is_settled(session) for each in self.actions) and all(
+            each.is_settled(session) for each in plugins
+        )
+
     def end(self, session: Session) -> None:
         """Count what broke down in a cycle that is over."""
         cluster = session.cluster

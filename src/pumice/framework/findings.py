@@ -156,7 +156,9 @@ class Findings:
         self.dormant: Mapping[str, Refused] = {}
         self.notices: list[tuple[Job, str]] = []
         self.warnings: list[tuple[Job, str]] = []  # about groups that say what cannot be meant
-        self.queue_warnings: list[tuple[Queue, str]] = []  # about queues of which a setting does not count in full
+        self.queue_warnings: list[
+            tuple[Queue, str, str]
+        ] = []  # about queues of which a setting does not count in full, with the reason of the event
         self.kept_out: dict[str, Vote] = {}  # the votes by which groups were not let in
         # Worked out when the cycle is over, and kept for whoever asks next.
         self.causes: dict[Hashable, str] = {}
@@ -215,9 +217,9 @@ class Findings:
         """Tell a group's owner that it says what cannot be meant."""
         self.journal.append(self.warnings, (job, text))
 
-    def warn_queue(self, queue: Queue, text: str) -> None:
+    def warn_queue(self, queue: Queue, reason: str, text: str) -> None:
         """Tell a queue's owner that one of its settings does not count in full."""
-        self.journal.append(self.queue_warnings, (queue, text))
+        self.journal.append(self.queue_warnings, (queue, reason, text))
 
     # -- tasks -------------------------------------------------------------------------------------------------
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from pumice.framework import subject
+from pumice.framework.reasons import summary
+from pumice.model.resources import PODS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -13,41 +15,66 @@ if TYPE_CHECKING:
     from pumice.framework.session import Session
     from pumice.model.job import Job
     from pumice.model.queue import Queue
-    from pumice.model.resources import Vector
+    from pumice.model.resources import Request
     from pumice.model.task import Task
+
+_SEVERAL: Final = -1
 
 
 class NoRoom:
-    """The most that any node has, resource by resource, once all that is being released is gone; true until some node changes."""
+    """The most and the least that any node has, resource by resource, once all that is being released is gone; true until some node changes."""
 
-    __slots__ = ("_most", "_position", "_session", "_taken")
+    __slots__ = ("_least", "_most", "_nodes", "_position", "_session", "_taken", "_told")
 
     def __init__(self, session: Session) -> None:
         self._session = session
         self._taken = session.shortcuts.equal_jobs and session.independence.equals_share_answers
         self._position = -1
-        self._most: Vector | None = None
+        self._nodes = 0
+        self._most: list[int] = []
+        self._least: list[int] = []
+        self._told: dict[tuple[int, int], FitSummary] = {}
 
     def failure(self, queue: Queue, job: Job, tasks: Sequence[Task]) -> FitSummary | None:
         """Say why equal tasks find no node if it is for want of room alone; None if they have to look, or nobody but nodes may refuse them."""
-        if not self._taken or not self.is_too_large(tasks[0]):
+        if not self._taken or (lack := self._lack(tasks[0].shape.request)) is None:
             return None
         session = self._session
+        if not session.allocatable.active and not session.pre_predicate.active and lack != _SEVERAL:
+            return self._everywhere(lack)
         with session.attempt(job):
             if session.allocatable.active and session.allocatable(queue, subject.equal_tasks(tasks)) is not None:
                 return None
             looked_for = subject.Subject(tasks[0], queue)
             if session.pre_predicate(looked_for) is not None:
                 return None
-            return session.evaluate(looked_for).failure(released=True)
+            return session.evaluate(looked_for).failure(released=True) if lack == _SEVERAL else self._everywhere(lack)
         return None
 
     def is_too_large(self, task: Task) -> bool:
         """Tell whether a task asks for more of something than any node will have free."""
+        return self._lack(task.shape.request) is not None
+
+    def _lack(self, request: Request) -> int | None:
+        """Return the resource that every node lacks before any other, several if not all lack the same first; None if a node may have enough."""
         table = self._session.cluster.nodes
-        if self._most is None or self._position != table.position:
-            if not table.count:
-                return False
-            self._most, self._position = table.view(released=True).future_idle.max(axis=0), table.position
-        request = task.shape.request
-        return bool((self._most[request.asked] < request.needed).any())
+        if self._position != table.position:
+            self._position, self._nodes = table.position, table.count
+            room = table.view(released=True).future_idle
+            self._most, self._least = (
+                (room.max(axis=0).tolist(), room.min(axis=0).tolist()) if table.count else ([], [])
+            )
+        most, least, first = self._most, self._least, True
+        for column, needed in request.listed if most else ():
+            if needed > most[column]:
+                return column if first and column != PODS else _SEVERAL
+            first = first and needed <= least[column]
+        return None
+
+    def _everywhere(self, column: int) -> FitSummary:
+        """Say that all nodes lack one thing."""
+        key = (column, self._nodes)
+        if key not in self._told:
+            name = self._session.cluster.vocabulary.names[column]
+            self._told[key] = summary(self._nodes, [(f"Insufficient {name}", self._nodes)])
+        return self._told[key]

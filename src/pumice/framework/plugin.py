@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from pumice.framework.configuration import Configured, Settings
 from pumice.framework.points import EVERYTHING, Reads
@@ -14,6 +14,15 @@ if TYPE_CHECKING:
     from pumice.framework.explaining.explanations import EvictionVerdict, GangVerdict
     from pumice.framework.session import Session
     from pumice.model.job import Job
+
+
+TAKING_NO_SIDES: Final = frozenset(
+    {
+        *("QueueOrder", "JobOrder", "SubJobOrder", "TaskOrder", "NodeOrder", "JobStarving"),
+        *("Preemptable", "Reclaimable", "UnifiedEvictable", "VictimTasks", "Protection"),
+    }
+)
+"""The points at which nobody is kept from a start where nobody is evicted."""
 
 
 class Plugin:
@@ -56,6 +65,11 @@ class Plugin:
     def close(self, session: Session) -> None:
         """Look back on the cycle before its status is written."""
 
+    def is_settled(self, session: Session) -> bool:
+        """Tell whether what was placed in a cycle that is over lets nobody start whom this plugin kept waiting; by default, whether it could keep anybody waiting."""
+        del session
+        return bool(self.points) and self.points <= TAKING_NO_SIDES
+
 
 class Action:
     """One step of a cycle."""
@@ -70,6 +84,11 @@ class Action:
     def execute(self, session: Session) -> None:
         """Do the step."""
         raise NotImplementedError  # pragma: no cover  every action overrides this
+
+    def is_settled(self, session: Session) -> bool:
+        """Tell whether this action would do nothing if it were executed again, with what was placed in place and plugins that say the same."""
+        del session
+        return False
 
     def gang(self, session: Session, job: Job) -> GangVerdict | None:
         """Say, to whoever wants an explanation, how much of a job this action could place; None if it places nobody."""

@@ -11,16 +11,22 @@ if TYPE_CHECKING:
 
     from pumice.model.job import Job
     from pumice.model.nodes import NodeRecord
+    from pumice.model.resources import Matrix, Vector
     from pumice.model.task import Task
 
     Places = Sequence[tuple[Task, NodeRecord]]
 
 
 class Moment(msgspec.Struct, frozen=True):
-    """Another time: which pods are gone by then, who has come and where; `begins` is called when the cluster is as it would be."""
+    """Another time: the least that nodes have as long as the job runs, and which of them `who` plans ahead prefers, the highest rank first.
 
-    gone: Sequence[Task]
-    come: Places
+    Where more than that decides, `changes` says which pods are gone by then, who has come and where, and `begins` is called when the cluster is as it would be.
+    """
+
+    who: str
+    room: Matrix
+    ranks: Vector
+    changes: Callable[[], tuple[Sequence[Task], Places]]
     begins: Callable[[], None]
 
 

@@ -174,7 +174,7 @@ class Vocabulary:
 class Request:
     """What one pod asks for, with its layout over a vocabulary kept until the vocabulary grows."""
 
-    __slots__ = ("amounts", "asked", "best_effort", "key", "needed", "unoffered", "vector", "width")
+    __slots__ = ("amounts", "asked", "best_effort", "key", "listed", "needed", "unoffered", "vector", "width")
 
     def __init__(self, amounts: Amounts) -> None:
         self.amounts = amounts
@@ -197,3 +197,4 @@ class Request:
         }
         self.asked: Vector = np.array(sorted(named | {CPU, MEMORY}), dtype=np.int64)
         self.needed: Vector = self.vector[self.asked]
+        self.listed: list[tuple[int, int]] = list(zip(self.asked.tolist(), self.needed.tolist(), strict=True))

@@ -77,6 +77,11 @@ class Gang(Plugin):
             elif first.tasks:
                 session.findings.condition_all(standing.jobs, _SCHEDULED)
 
+    def is_settled(self, session: Session) -> bool:
+        """Say that placements let no gang start: what its own members do is all that counts for it."""
+        del session
+        return True
+
 
 def _refuse(session: Session, job: Job) -> None:
     """Say that a gang cannot start, unless it is ending, or was let in and its pods are yet to be made: who makes them would warn of it again and again."""

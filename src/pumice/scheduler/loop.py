@@ -46,6 +46,9 @@ class Scheduler:
         self._now = now
         self._settled_at: int | None = None
         self.rests = False  # whether the last cycle could only repeat the one before it
+        self.is_settled = (
+            False  # whether a cycle after the last could only confirm it, if nothing happens but what was decided
+        )
         self._wake: int | None = None
         self._always = False
         self._looked_at: tuple[Configuration, dict[str, scheduling.QueueSpec]] | None = None
@@ -131,6 +134,7 @@ class Scheduler:
 
     def _begin(self) -> int:
         """Open the record of a cycle and return its time."""
+        self.is_settled = False
         now = self._now()
         self.cycles += 1
         self.cache.record.begin(self.cycles, now)
@@ -167,6 +171,7 @@ class Scheduler:
 
     def _roll_back(self, session: Session) -> None:
         """Undo what was only held, and remember whether another cycle would be worth while."""
+        self.is_settled = self.engine.is_settled(session)
         session.rollback()
         self.awake = session.awake
         self.engine.end(session)

@@ -7,7 +7,7 @@
                                      └──── while it made progress ◀─┘
 ```
 
-At one instant: ends, then arrivals in the order of the trace, then cycles until one makes no progress. With a period, cycles stay on the scheduler's grid instead.
+At one instant: ends, then arrivals in the order of the trace, then cycles until one makes no progress, or it is known that the next would not. With a period, cycles stay on the scheduler's grid instead.
 """
 
 from __future__ import annotations
@@ -85,6 +85,7 @@ class Simulation:
         self.scheduler = Scheduler(self.cache, configuration, lambda: self.time, known=known or registry.installed())
         self._policy = policy
         self._votes = "enqueue" in configuration.action_names
+        self._as_decided = True  # whether what was sent last placed pods and did nothing else
 
     # -- the world ---------------------------------------------------------------------------------------------
 
@@ -100,7 +101,7 @@ class Simulation:
     def _perform(self) -> bool:
         """Perform what was sent; tells whether any of it moves a pod."""
         sent, self._sent = self._sent, []
-        moved = False
+        moved, self._as_decided = False, True
         for effect in sent:
             match effect:
                 case effects.Bind():
@@ -119,6 +120,8 @@ class Simulation:
                         "refused", f"{effects.verb(effect)}: volumes and devices are not simulated"
                     )
             moved = moved or not isinstance(effect, effects.Patch)
+            if failure is not None or not isinstance(effect, (effects.Bind, effects.Patch)):
+                self._as_decided = False
             self.cache.settled(effects.Outcome(effect=effect, failure=failure))
         return moved
 
@@ -332,7 +335,7 @@ class Simulation:
                     self._feed(kinds.POD, "ADDED", slot.pod)
 
     def _decide(self) -> None:
-        """Run cycles until one makes no progress; on a grid, one; where pods stay, until the one that arrived has a node."""
+        """Run cycles until one makes no progress, or could make none; on a grid, one; where pods stay, until the one that arrived has a node."""
         for _ in range(_ROUNDS):
             self.scheduler.cycle()
             for error in self.scheduler.failures:
@@ -340,6 +343,8 @@ class Simulation:
             moved = self._perform()
             # Without enqueue nobody counts groups by their phase, so that a change of phase alone gives nobody room.
             if self._period or not (moved or (self._votes and self.scheduler.progressed)):
+                return
+            if self.scheduler.is_settled and self._as_decided:
                 return
             if self.trace.stays and self.results[self._arrived - 1].start is not None:
                 return

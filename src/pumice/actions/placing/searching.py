@@ -1,10 +1,14 @@
-"""Where a job would go at another time: its members are placed on trial as allocate places them, and everything is taken back."""
+"""Where a job would go at another time: by amounts where nothing else decides, else its members are placed on trial as allocate places them, and everything is taken back."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pumice.actions.placing import another_way, inside_domains, task_runs, turns, waiting_tasks
+import numpy as np
+
+from pumice.actions.placing import another_way, inside_domains, minimum, task_runs, turns, waiting_tasks
+from pumice.framework.reasons import BeyondDue
+from pumice.framework.subject import Subject
 from pumice.model.statuses import Status
 
 if TYPE_CHECKING:
@@ -14,6 +18,7 @@ if TYPE_CHECKING:
     from pumice.framework.session import Session
     from pumice.model.job import Job
     from pumice.model.nodes import NodeRecord
+    from pumice.model.queue import Queue
     from pumice.model.task import Task
 
 
@@ -22,6 +27,7 @@ class Searching:
 
     def __init__(self, session: Session) -> None:
         self._session = session
+        self._amounts: bool | None = None
 
     def __call__(self, job: Job, moment: Moment) -> Places | None:
         """Return a node for each pod that would be placed, None if the job would not be ready."""
@@ -29,17 +35,64 @@ class Searching:
         tasks = waiting_tasks.eligible(session, job, job.pending.values())
         if queue is None or not tasks:
             return None
+        if self._is_by_amounts(job, tasks, moment):
+            return self._filled(tasks, queue, moment)
         # Whoever places may discard what was placed, and that alone.
         statement, placing = session.statement(), session.statement()
         with session.attempt(job), statement.trial():
-            statement.suppose(moment.gone, [None] * len(moment.gone), Status.SUCCEEDED)
-            come = [(task, node) for task, node in moment.come if task.status == Status.PENDING]
+            gone, expected = moment.changes()
+            statement.suppose(gone, [None] * len(gone), Status.SUCCEEDED)
+            come = [(task, node) for task, node in expected if task.status == Status.PENDING]
             statement.suppose([task for task, _ in come], [node for _, node in come], Status.RUNNING)
             moment.begins()
+            if (over := session.overused(queue)) is not None and not isinstance(over, BeyondDue):
+                return None
             session.findings.forget_fit(job)
             with placing.trial():
                 return self._placed(turns.Turn(session, placing, queue, job, turns.Scope(now=True)), tasks)
         return None
+
+    # -- by amounts --------------------------------------------------------------------------------------------
+
+    def _is_by_amounts(self, job: Job, tasks: Sequence[Task], moment: Moment) -> bool:
+        """Tell whether amounts, and what Node objects say, decide alone: about equal members, all of which are needed."""
+        if self._amounts is None:
+            self._amounts = self._amounts_decide(moment.who)
+        first = tasks[0]
+        if not self._amounts or job.policies or job.min_task_member or self._session.topology.steers(job):
+            return False
+        if len(tasks) != minimum.lacking(job.tally, job.min_member) or first.shape.request.unoffered:
+            return False
+        return not any(task.shape is not first.shape or task.gated or task.nominated for task in tasks)
+
+    def _amounts_decide(self, who: str) -> bool:
+        """Tell whether nobody but whoever asks has a say in which nodes take a pod, beyond what Node objects are, or prefers any."""
+        session, functions = self._session, self._session.evaluator.functions
+        others = [f for f in functions.filters if f.plugin != who and f not in functions.filters_static]
+        preferring = [f for f in (*functions.scores, *functions.scores_static) if f.plugin != who]
+        if others or preferring or functions.scores_global or functions.raws or session.divisions:
+            return False
+        limits = session.allocatable.active or session.overused.active or session.pre_predicate.active
+        if limits or not session.minimums_count:
+            return False
+        facts = session.independence
+        usual = facts.placements_stand and facts.nodes_are_chosen_by_scores and facts.all_nodes_are_looked_at
+        return usual and session.shortcuts.runs and len([*session.job_ready]) == 1
+
+    def _filled(self, tasks: Sequence[Task], queue: Queue, moment: Moment) -> Places | None:
+        """Fill nodes one after the other, those of the highest rank first, and of equals the first by name."""
+        request, records = tasks[0].shape.request, self._session.cluster.nodes.records
+        room = moment.room[:, request.asked]
+        held = (room // np.maximum(request.needed, 1))[:, request.needed > 0].min(axis=1, initial=len(tasks))
+        held[(room < request.needed).any(axis=1)] = 0
+        held[~self._session.evaluator.static_mask(Subject(tasks[0], queue))] = 0
+        if int(held.sum()) < len(tasks):
+            return None
+        order = np.argsort(-moment.ranks, kind="stable")
+        rows = np.repeat(order, held[order])[: len(tasks)]
+        return [(task, records[row]) for task, row in zip(tasks, rows.tolist(), strict=True)]
+
+    # -- on trial ----------------------------------------------------------------------------------------------
 
     def _placed(self, turn: turns.Turn, tasks: list[Task]) -> Places | None:
         session, job = turn.session, turn.job

@@ -16,6 +16,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from pumice.api import names
 from pumice.model import resources
 from pumice.model.resources import PODS
 from pumice.plugins.sharing import guarantees, queue_limits
@@ -88,7 +89,7 @@ class Rooms:
     def warn(self, session: Session) -> None:
         """Tell each queue of which a guarantee does not count in full."""
         for queue, text in self.problems:
-            session.findings.warn_queue(queue, text)
+            session.findings.warn_queue(queue, names.EVENT_GUARANTEE_REDUCED, text)
 
     # -- what is held ------------------------------------------------------------------------------------------
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from pumice.model.cluster import Cluster
     from pumice.model.job import Job
+    from pumice.model.queue import Queue
     from pumice.model.task import Task
 
 MINUTE = duration.MINUTE
@@ -64,7 +65,7 @@ class Estimates:
         def read(text: str | None, where: str) -> int | None:
             value = positive_duration(text)
             if text and value is None:
-                unreadable.append(f"{where} {names.ESTIMATE} {text[:40]!r} is no duration above 0, such as 2h")
+                unreadable.append(_no_duration(where, names.ESTIMATE, text))
             return value
 
         length, basis = read(job.annotations.get(names.ESTIMATE), "annotation"), "its annotation"
@@ -122,6 +123,16 @@ def owner(job: Job) -> tuple[str, str, str]:
     if not user and metadata is not None:
         user = metadata.labels.get(names.USER, "")
     return job.namespace, user, name
+
+
+def unreadable_default(queue: Queue) -> str:
+    """Say what is wrong with the estimate that a queue gives its jobs; empty if nothing is."""
+    text = queue.annotations.get(names.DEFAULT_ESTIMATE)
+    return _no_duration("annotation", names.DEFAULT_ESTIMATE, text) if text and positive_duration(text) is None else ""
+
+
+def _no_duration(where: str, name: str, text: str) -> str:
+    return f"{where} {name} {text[:40]!r} is no duration above 0, such as 2h"
 
 
 def planned_end(started: int, length: int | None, now: int) -> int:

@@ -56,10 +56,12 @@ class Forecasts:
         self._planner = planner
         self._estimates = estimates
         self._told: dict[str, Told] = {}
+        self.is_behind = False  # whether some are left to be planned a second later
 
     def tell(self, session: Session, jobs: Mapping[str, Job], yielded: Iterable[str]) -> None:
         """Say of every job that waits, in planning order, when it is expected to start."""
         self._told = {key: told for key, told in self._told.items() if key in session.cluster.pending_jobs}
+        self.is_behind = False
         held, given_up = self._ledger.bookings, set(yielded)
         waiting = {key: job for key, job in jobs.items() if key not in held}
         for key, booking in held.items():
@@ -94,6 +96,7 @@ class Forecasts:
                 continue
             if self._planner.searches >= last:
                 session.wake_at(session.started + duration.SECOND)
+                self.is_behind = True
                 return
             _lay(session, shadow, standing)
             standing = []

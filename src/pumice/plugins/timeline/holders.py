@@ -44,6 +44,11 @@ class Holders:
         return self._ledger.bookings.get(job)
 
     @property
+    def served(self) -> list[str]:
+        """Those who hold a reservation, and those of whom no start was known in this cycle."""
+        return [*self._ledger.bookings, *self.unknown]
+
+    @property
     def is_full(self) -> bool:
         """Whether nobody else can get a reservation; who would be next and has no known start keeps those behind it from one."""
         return bool(self._depth) and len(self) + len(self.unknown) >= self._depth

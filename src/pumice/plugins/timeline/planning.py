@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from pumice.plugins.timeline.ledger import Ledger
     from pumice.plugins.timeline.profile import Profile
 
+NAME = "timeline"
 SEARCHES = 8  # so many times at which there is room by amounts are looked at one after the other
 
 
@@ -113,20 +114,23 @@ class Planner:
         cluster, table, profile = session.cluster, session.cluster.nodes, promised.profile
         least = profile.least(moment, min(moment + wanted.run, NEVER))
         ranks = _ranks(profile.free_since(moment))
-        everywhere = np.ones(len(least), dtype=np.bool_)
-        self.searches += 1
+        key = wanted.job.key
+
+        def changes() -> tuple[list[Task], list[tuple[Task, NodeRecord]]]:
+            self.searches += 1
+            return self._ledger.gone_by(cluster, moment, but=key), _come(session, promised, moment, key)
 
         def begins() -> None:
             # Whoever has come by then is both on its node and in the room of that time.
             used, pipelined, releasing = (
                 each[: table.count].copy() for each in (table.used, table.pipelined, table.releasing)
             )
+            everywhere = np.ones(len(least), dtype=np.bool_)
             self.view = View(least, everywhere, used, pipelined, releasing, ranks)
-            self.job = wanted.job.key
+            self.job = key
 
-        gone = self._ledger.gone_by(cluster, moment, but=wanted.job.key)
         try:
-            return search(wanted.job, Moment(gone, _come(session, promised, moment, wanted.job.key), begins))
+            return search(wanted.job, Moment(NAME, least, ranks, changes, begins))
         finally:
             self.view, self.job = None, ""
             self._ledger.pass_over(cluster)

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import operator
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from pumice.api import names
 from pumice.framework.configuration import Configured, Settings, settings
 from pumice.framework.plugin import Plugin
 from pumice.framework.points import Reads
 from pumice.framework.reasons import Code
-from pumice.plugins.timeline import forecasts, texts
-from pumice.plugins.timeline.estimates import Estimates
+from pumice.plugins.timeline import forecasts, texts, turns
+from pumice.plugins.timeline.estimates import Estimates, unreadable_default
 from pumice.plugins.timeline.holders import Holders
 from pumice.plugins.timeline.ledger import Ledger, soonest
-from pumice.plugins.timeline.planning import Planner, View, left_for
+from pumice.plugins.timeline.planning import NAME, Planner, View, left_for
 from pumice.plugins.timeline.profile import NEVER
 from pumice.plugins.timeline.starts import Starts
 
@@ -95,7 +97,7 @@ class Timeline(Plugin):
     (`timeline.learn`) or `timeline.defaultEstimate` say; nothing ends it then. When a job is expected to start, and for whom it waits, is written to its PodGroup as condition `StartForecast`.
     """
 
-    name = "timeline"
+    name = NAME
     points = frozenset({"JobDelay", "JobBlocked", "Predicate", "NodeOrder", "VictimTasks"})
     reads = Reads.COLUMNS
     settings = Configured(TimelineSettings)
@@ -117,10 +119,12 @@ class Timeline(Plugin):
             return
         self.session = session
         self.blocked_jobs: dict[str, Job] = {}
+        self._later: dict[str, Job] = {}  # whose queues have a reservation while others had none
         self.starts = Starts(session, self.ledger, self.estimates)
         self._seen = -1
         self._reserved = session.reason(self.name, Code.UNSCHEDULABLE, RESERVED)
         self.holders.given_up, self.holders.unknown = {}, {}
+        self._opened = list(self.ledger.bookings.values())
         session.job_delay.add(self.delay)
         session.job_blocked.add(self.blocked)
         session.predicate.add(self.stays_free, reads=Reads.COLUMNS, apart=self.apart)
@@ -195,7 +199,10 @@ class Timeline(Plugin):
             if booking.start <= session.started:
                 self.holders.plan_anew(session, search, booking)
         elif not self._is_limited(job):
-            self.holders.reserve(session, search, job)
+            if self.settings.policy == EASY and turns.is_to_wait(session, self.holders, job):
+                self._later[job.key] = job
+            else:
+                self.holders.reserve(session, search, job)
 
     def _is_limited(self, job: Job) -> bool:
         """Tell whether it is its queue that keeps a job waiting."""
@@ -258,17 +265,33 @@ class Timeline(Plugin):
         self._catch_up()
         now = session.started
         self._warn(session)
-        self.forecasts.tell(session, self.blocked_jobs, self.holders.given_up)
-        if not self.blocked_jobs and not len(self.holders):
+        if self._later and session.search is not None:
+            turns.reserve(session, session.search, self.holders, self._later)
+        waiting = {**self.blocked_jobs, **turns.left_out(session, self.blocked_jobs, self.settings.max_jobs)}
+        self.forecasts.tell(session, waiting, self.holders.given_up)
+        if not waiting and not len(self.holders):
             return
         begin = soonest(self.ledger.bookings.values(), now)
         for moment in (begin, self.ledger.next_end):
             if moment is not None and now < moment < NEVER:
                 session.wake_at(moment)
 
+    def is_settled(self, session: Session) -> bool:
+        """Tell whether all that is reserved is as it was when the cycle began, and for later: who was to wait for it is to wait for it still."""
+        if self.settings.policy == OFF:
+            return True
+        bookings = list(self.ledger.bookings.values())
+        if self.ledger.gained or self.holders.unknown or self.forecasts.is_behind or self.settings.overrun == EVICTABLE:
+            return False
+        same = len(bookings) == len(self._opened) and all(map(operator.is_, bookings, self._opened))
+        return same and all(booking.laid and booking.start > session.started for booking in bookings)
+
     def _warn(self, session: Session) -> None:
         """Say, once, that an estimate cannot be read, or that starts are not planned as far ahead as a job runs."""
         window = self.settings.window
+        for queue in session.cluster.queues.values():
+            if not queue.bad and (problem := unreadable_default(queue)):
+                session.findings.warn_queue(queue, names.EVENT_INVALID_SPEC, problem)
         for job in {**session.cluster.dirty_jobs, **self.blocked_jobs}.values():
             if job.group is None or job.bad:
                 continue

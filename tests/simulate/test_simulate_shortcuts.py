@@ -1,0 +1,113 @@
+"""What the simulator and planned starts spare themselves changes nothing: random traces with and without it."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from msgspec import structs
+from simulating import EVICTING, GREEDY, SECOND, simulated
+
+from pumice.actions.placing.searching import Searching
+from pumice.api import names
+from pumice.framework.engine import Engine
+from pumice.plugins.timeline import forecasts
+from pumice.simulate import swf
+from pumice.simulate.trace import Members, Trace, TraceJob, ordered, pod_spec
+
+PLANNED = """
+actions: "allocate"
+tiers:
+- plugins:
+  - name: priority
+  - name: gang
+  - name: timeline
+    arguments: {{timeline.policy: {policy}, timeline.depth: {depth}, timeline.window: 0}}
+"""
+POLICIES = {
+    "greedy": GREEDY,
+    "easy": PLANNED.format(policy="easy", depth=1),
+    "deep": PLANNED.format(policy="easy", depth=3),
+    "conservative": PLANNED.format(policy="conservative", depth=1),
+}
+
+
+def random_trace(seed):
+    """Make gangs for nodes of three sizes: some with unequal members, some that may grow, some that say nothing of how long they run."""
+    chance = random.Random(seed)  # noqa: S311
+    made, now = [], 0
+    for number in range(1, 31):
+        now += chance.choice((0, 0, 5, 20, 40))
+        run = chance.randrange(5, 120)
+        sizes = [chance.randrange(1, 5)] if chance.random() < 0.7 else [chance.randrange(1, 5), chance.randrange(1, 5)]
+        members = tuple(
+            Members(
+                count=chance.randrange(1, 5),
+                spec=pod_spec({"cpu": str(size)}, scheduler=names.SCHEDULER),
+                run_time=run * SECOND,
+            )
+            for size in sizes
+        )
+        count = sum(each.count for each in members)
+        estimate = chance.choice((run, run, run + 30, max(1, run - 20), None))
+        job = TraceJob(
+            number=number,
+            name=f"job-{number}",
+            submit=now * SECOND,
+            members=members,
+            min_member=count if chance.random() < 0.8 else max(1, count - 1),
+            run_time=run * SECOND,
+            estimate=None if estimate is None else estimate * SECOND,
+            queue="default",
+            line=number,
+        )
+        made.append(job)
+    return Trace(source="made", jobs=ordered(made), cluster=_machine(chance))
+
+
+def _machine(chance):
+    """Make a few nodes of different sizes."""
+    found = swf.machine(6, "gang")
+    return [
+        (kind, structs.replace(each, status=structs.replace(each.status, allocatable=_offered(each, chance))))
+        for kind, each in found
+    ]
+
+
+def _offered(node, chance):
+    return {**node.status.allocatable, "cpu": str(chance.choice((2, 4, 8)))}
+
+
+def decided(result, *, told=True):
+    """Return all that was decided: what was written of the moment in passing is left out."""
+    return [(each.start, each.end, each.runs, each.forecasts if told else ()) for each in result.jobs]
+
+
+@pytest.mark.parametrize("name", POLICIES)
+@pytest.mark.parametrize("seed", range(12))
+def test_cycles_that_could_only_confirm_are_not_missed(name, seed, monkeypatch):
+    spared = simulated(random_trace(seed), POLICIES[name])
+    monkeypatch.setattr(Engine, "is_settled", lambda _self, _session: False)
+    confirmed = simulated(random_trace(seed), POLICIES[name])
+    assert decided(spared) == decided(confirmed)
+    assert spared.cycles < confirmed.cycles + (name != "greedy")
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_evictions_are_always_followed_by_a_cycle(seed, monkeypatch):
+    spared = simulated(random_trace(seed), EVICTING)
+    monkeypatch.setattr(Engine, "is_settled", lambda _self, _session: False)
+    confirmed = simulated(random_trace(seed), EVICTING)
+    assert (decided(spared), spared.cycles) == (decided(confirmed), confirmed.cycles)
+
+
+@pytest.mark.parametrize("name", ["easy", "deep", "conservative"])
+@pytest.mark.parametrize("seed", range(12))
+def test_starts_planned_by_amounts_are_those_that_a_search_finds(name, seed, monkeypatch):
+    monkeypatch.setattr(forecasts, "MOST", 1 << 30)
+    by_amounts = simulated(random_trace(seed), POLICIES[name])
+    asked = []
+    monkeypatch.setattr(Searching, "_amounts_decide", lambda _self, who: bool(asked.append(who)))
+    searched = simulated(random_trace(seed), POLICIES[name])
+    assert decided(by_amounts) == decided(searched)
+    assert set(asked) == {"timeline"}
