@@ -18,6 +18,7 @@ from tests.lives.stage import KNOWN
 ROOT = Path(__file__).parents[2]
 FOLDERS = sorted(path for path in (ROOT / "scenarios").iterdir() if path.is_dir())
 TAKEN = 2  # of each folder
+ALL = frozenset({"timeline"})  # what is planned is in no state: it has to be worked out again the same
 
 
 class RecordedScenario(stage.SimulatedStage):
@@ -44,7 +45,8 @@ class RecordedScenario(stage.SimulatedStage):
 def test_scenarios_are_replayed_from_each_of_their_segments(folder, tmp_path, monkeypatch):
     monkeypatch.setattr(stage, "SimulatedStage", RecordedScenario)
     found = [each for each in suite.collect([str(folder)]) if not isinstance(each, scenario_format.ScenarioFile)]
-    for number, scenario in enumerate(found[:: max(1, len(found) // TAKEN)][:TAKEN]):
+    taken = len(found) if folder.name in ALL else TAKEN
+    for number, scenario in enumerate(found[:: max(1, len(found) // taken)][:taken]):
         place = tmp_path / str(number)
         monkeypatch.setattr(RecordedScenario, "folder", place)
         monkeypatch.setattr(RecordedScenario, "told", [])
