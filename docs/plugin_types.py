@@ -69,7 +69,7 @@ TYPES: dict[type[Any], tuple[Described, str]] = {
             "best_effort": ("bool", "whether it asks for nothing but a place"),
             "unoffered": ("tuple[str, ...]", "resources that are asked for and that no node offers"),
         },
-        "asked key needed width lay",
+        "asked key listed needed width lay",
     ),
     Demand: (
         {

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 from timeline_player import Job, Player, at, policy
 
@@ -140,3 +143,13 @@ def test_estimates_are_learnt_from_the_last_two_runs_of_the_same_owner():
         if condition["type"] == "StartForecast"
     ]
     assert messages[-1].startswith("expected at 00:02 on n0"), messages
+
+
+def test_what_the_page_shows_is_expected_by_a_scenario():
+    root = Path(__file__).parents[2]
+    shown = re.findall(r"\n\n```\n(.*?)\n```", (root / "docs" / "start-times.md").read_text(), re.DOTALL)
+    pinned = "".join(path.read_text() for path in sorted((root / "scenarios" / "timeline").glob("*.yaml")))
+    lines = [line for block in shown for line in block.splitlines()]
+    assert len(lines) == 3
+    for line in lines:
+        assert line in pinned.replace("\\", "")

@@ -132,6 +132,7 @@ class Simulation:
         if effect.volumes:
             return effects.Failure("refused", "volumes are not simulated")
         slot.node, slot.started = self.trace.shown.get(effect.node, effect.node), self.time
+        slot.cards = _cards(effect.annotations)
         slot.pod = self._population.running(
             slot.pod, effect.node, timestamp.format_timestamp(self.time), effect.annotations
         )
@@ -278,7 +279,7 @@ class Simulation:
 
     def _finish(self, uid: str, slot: Slot, at: int) -> None:
         job, result = self.trace.jobs[slot.job], self.results[slot.job]
-        result.runs.append(PodRun(slot.member, slot.node, slot.started - START, at - START))
+        result.runs.append(PodRun(slot.member, slot.node, slot.started - START, at - START, cards=slot.cards))
         self._running[slot.job] -= 1
         pod = self._population.ended(slot.pod, failed=job.failed)
         self._feed(kinds.POD, "MODIFIED", pod)
@@ -293,7 +294,7 @@ class Simulation:
         """End what a pod did so far; of one that was evicted, what its last checkpoint holds stays done."""
         now, job = self.time, self.trace.jobs[slot.job]
         self.results[slot.job].runs.append(
-            PodRun(slot.member, slot.node, slot.started - START, now - START if evicted else None, evicted)
+            PodRun(slot.member, slot.node, slot.started - START, now - START if evicted else None, evicted, slot.cards)
         )
         if evicted:
             self._running[slot.job] -= 1
@@ -366,6 +367,11 @@ class Simulation:
         for slot in self._slots.values():
             if slot.started >= 0:
                 self._stop(slot, evicted=False)
+
+
+def _cards(annotations: Mapping[str, str]) -> tuple[int, ...]:
+    """Read which cards a pod was given."""
+    return tuple(int(each) for each in annotations.get(names.CARD_INDEX, "").split(",") if each.isdecimal())
 
 
 def _shapes(specs: Sequence[core.PodSpec]) -> list[shape.Shape]:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 WHOLE: Final = ("nvidia.com/gpu", "amd.com/gpu", "volcano.sh/gpu-number")
 MILLI: Final = "pumice.dev/gpu-milli"
 COUNT: Final = "pumice.dev/gpu-count"
+CARD: Final = requests.WHOLE_CARD
 
 
 def milli(amounts: dict[str, int]) -> int:
@@ -35,7 +36,7 @@ def cards(job: TraceJob) -> tuple[int, int]:
     """Return how many cards the one pod of a job asks for, and how many thousandths of each."""
     amounts = requests.of_pod(core.Pod(spec=job.members[0].spec))
     number = asked.whole_cards(amounts, WHOLE)
-    return (number, requests.WHOLE_CARD) if number else asked.of_card(amounts) or (0, 0)
+    return (number, CARD) if number else asked.of_card(amounts) or (0, 0)
 
 
 def allocation_at_load(trace: Trace, results: Sequence[JobResult], capacity: int) -> float | None:

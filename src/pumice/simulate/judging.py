@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from pumice.api import core, duration, kinds, scheduling
 from pumice.model import requests, resources
-from pumice.simulate import gpus, metrics, reshaping
+from pumice.simulate import gpu_fragments, gpus, metrics, reshaping
 from pumice.simulate.metrics import Interval
 from pumice.simulate.results import Result
 
@@ -31,6 +31,13 @@ class Case:
             name: units for name, units in reshaping.capacity(loaded.cluster).items() if name != "pods" and units
         }
         self._known: dict[int, resources.Amounts] = {}
+        self._fragments: list[gpu_fragments.Level] | None = None
+
+    def fragments(self) -> list[gpu_fragments.Level]:
+        """Return the fragments of GPUs over time."""
+        if self._fragments is None:
+            self._fragments = gpu_fragments.levels(self)
+        return self._fragments
 
     def amounts(self, spec: core.PodSpec) -> resources.Amounts:
         """Return what a pod asks for."""
@@ -288,7 +295,7 @@ def order_of_size(shares: Sequence[float]) -> list[int]:
 
 
 def _gpu_figures(case: Case) -> dict[str, Any]:
-    """Judge how much of the GPUs was allocated, over the makespan; nothing where there are none."""
+    """Judge how much of the GPUs was allocated, and how much of the rest was of no use, over the makespan; nothing where there are none."""
     capacity = gpus.milli(case.capacity)
     if not capacity:
         return {}
@@ -297,7 +304,9 @@ def _gpu_figures(case: Case) -> dict[str, Any]:
     used = sum(
         gpus.milli(case.amounts(job.members[run.member].spec)) * (end - run.start) for job, run, end in case.runs()
     )
-    found = {"allocation": metrics.utilisation(used, capacity, last - first), "cards": capacity / 1000}
+    found = {"allocation": metrics.utilisation(used, capacity, last - first), "cards": capacity / gpus.CARD}
+    if levels := case.fragments():
+        found["fragments"], found["fragmentsOfIdle"] = gpu_fragments.means(levels, last)
     if case.trace.stays:
         found["allocationAtLoad"] = gpus.allocation_at_load(case.trace, case.result.jobs, capacity)
     return found

@@ -60,6 +60,8 @@ def drawn(policies: Sequence[Judged]) -> dict[str, str]:
             found[f"allocated-{number + 1}.svg"] = allocated
     if any(gpus.milli(case.capacity) for case in cases):
         found["gpu-allocation.svg"] = _gpu_allocation(cases)
+    if any(case.fragments() for case in cases):
+        found["gpu-fragments.svg"] = _fragments(cases)
     if any(_forecasts(case) for case in cases):
         found["forecasts.svg"] = _forecast_plot(cases)
     return found
@@ -197,6 +199,19 @@ def _gpu_allocation(cases: Sequence[Case]) -> str:
     plot = Plot("GPU allocation against arrived load", x, y, bounds=(0.0, far, 0.0, 1.0))
     for line in lines:
         plot.line(line)
+    return str(plot)
+
+
+def _fragments(cases: Sequence[Case]) -> str:
+    """Draw how much of what is left of cards is of no use, over time."""
+    lines, high = [], 1.0
+    for index, case in enumerate(cases):
+        points = svg.thinned([(moment / HOUR, amount / gpus.CARD) for moment, amount, _ in case.fragments()])
+        high = max([high, *(height for _, height in points)])
+        lines.append(Series(name=case.result.policy, points=points, colour=_colour(index)))
+    plot = Plot("GPU fragments", Axis(label="hours"), Axis(label="cards"), bounds=(*_span(cases), 0.0, high * 1.05))
+    for line in lines:
+        plot.line(line, stepped=True)
     return str(plot)
 
 

@@ -28,7 +28,7 @@ START: Final = 1_767_225_600_000_000
 class Slot:
     """A pod of a job, and whoever replaces it after an eviction."""
 
-    __slots__ = ("index", "job", "left", "member", "node", "pod", "started", "times")
+    __slots__ = ("cards", "index", "job", "left", "member", "node", "pod", "started", "times")
 
     def __init__(self, job: int, member: int, index: int, left: int | None) -> None:
         self.job = job
@@ -38,6 +38,7 @@ class Slot:
         self.times = 0  # how often it was evicted
         self.started = -1
         self.node = ""
+        self.cards: tuple[int, ...] = ()
         self.pod: core.Pod = None  # type: ignore[assignment]  # it has one as soon as it arrives
 
 

@@ -128,6 +128,8 @@ _ROWS: Final = (
 _LATER: Final = (
     Row("GPU allocation", "gpu.allocation", "percent", "high"),
     Row("GPU allocation at full load", "gpu.allocationAtLoad", "percent", "high"),
+    Row("GPU fragments, cards", "gpu.fragments", "ratio", "low"),
+    Row("GPU fragments, of idle cards", "gpu.fragmentsOfIdle", "percent", "low"),
 )
 _LAST: Final = (
     Row("fairness", "fairness.jain", "share", "high"),

@@ -14,6 +14,8 @@ class PodRun(msgspec.Struct, frozen=True, gc=False):
     start: int
     end: int | None = None
     evicted: bool = False
+    cards: tuple[int, ...] = ()
+    """The GPUs that it has on its node, where the bind says which."""
 
 
 class Forecast(msgspec.Struct, frozen=True, gc=False):
