@@ -108,22 +108,22 @@ class Profile:
         if not len(rows):
             return
         ends = stops < NEVER
+        before, count = len(self._starts), len(rows)
         all_rows = np.concatenate((self._rows, rows, rows[ends]))
         all_times = np.concatenate((self._starts, starts, stops[ends]))
         order = np.lexsort((all_times, all_rows))
         all_rows, all_times = all_rows[order], all_times[order]
         new = np.append(True, (all_rows[1:] != all_rows[:-1]) | (all_times[1:] != all_times[:-1]))
-        all_rows, all_times = all_rows[new], all_times[new]
-        known = _places(self._rows, self._starts, all_rows, all_times)
-        room = self._room[known]
-        self._rows, self._starts = all_rows, all_times
+        # Of equal times those of stretches that were there come first, so each new one is a part of the last of these.
+        room = self._room[np.cumsum(order < before)[new] - 1]
+        places = np.empty(len(order), dtype=np.int64)
+        places[order] = np.cumsum(new) - 1
+        self._rows, self._starts = all_rows[new], all_times[new]
         self._index()
-        firsts = _places(all_rows, all_times, rows, starts)
-        lasts = np.where(
-            ends, _places(all_rows, all_times, rows, stops), np.append(self._firsts[1:], len(all_rows))[rows]
-        )
-        change = np.zeros((len(all_rows) + 1, room.shape[1]), dtype=np.int64)
-        np.subtract.at(change, firsts, amounts)
+        lasts = np.append(self._firsts[1:], len(self._rows))[rows]
+        lasts[ends] = places[before + count :]
+        change = np.zeros((len(room) + 1, room.shape[1]), dtype=np.int64)
+        np.subtract.at(change, places[before : before + count], amounts)
         np.add.at(change, lasts, amounts)
         self._room = room + np.cumsum(change, axis=0)[:-1]
 
@@ -236,17 +236,6 @@ class Profile:
 
     def _count(self, held: Vector, within: Mask) -> int:
         return int(np.minimum.reduceat(np.where(within, held, PLENTY), self._firsts).sum()) if len(held) else 0
-
-
-def _places(rows: Rows, times: Vector, of_rows: Rows, of_times: Vector) -> Rows:
-    """Find the stretch of each of some rows in which a time lies, where stretches lie row by row in time order."""
-    firsts = np.searchsorted(rows, of_rows)
-    # Times of one row are compared among themselves: each row is moved behind the one before it by ranks of all times.
-    ranks = np.searchsorted(np.unique(times), times)
-    span = len(times) + 1
-    wanted = np.searchsorted(np.unique(times), of_times, side="right") - 1
-    found: Rows = np.searchsorted(rows * span + ranks, of_rows * span + wanted, side="right") - 1
-    return np.maximum(found, firsts)
 
 
 def _piece(room: Vector, ends: Iterable[tuple[int, Vector]]) -> tuple[Vector, Matrix]:

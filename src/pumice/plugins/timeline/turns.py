@@ -17,8 +17,10 @@ if TYPE_CHECKING:
 
 def is_to_wait(session: Session, holders: Holders, job: Job) -> bool:
     """Tell whether the queue of a job has had its turn, and some other queue where jobs wait has not."""
+    if holders.is_full:
+        return False
     served = _served(session, holders)
-    if job.queue not in served or holders.is_full:
+    if job.queue not in served:
         return False
     return any(each.queue not in served for each in session.cluster.pending_jobs.values())
 
