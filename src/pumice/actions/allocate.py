@@ -96,7 +96,7 @@ class Allocate(Action):
             interrupted = [name for name, listed in members.items() if any(job.is_interrupted for job in listed)]
             self._finish(session, interrupted, jobs, work)
         queues = session.queue_order.queue(session.cluster.queues[name] for name in jobs)
-        together = rounds.Rounds(session, turn_order.Waiting(queues, jobs, work))
+        together = rounds.Rounds(session, turn_order.Waiting(queues, jobs, work), self._no_room)
         while len(queues):
             if (played := together.play()) is not None:
                 self._bind(session, played.statement, played.served)

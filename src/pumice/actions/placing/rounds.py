@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pumice.actions.placing.turn_order import Waiting
+    from pumice.framework.no_room import NoRoom
     from pumice.framework.priority_queues import Entry
     from pumice.framework.session import Session
     from pumice.framework.statement import Statement
@@ -71,10 +72,11 @@ class Line:
 class Rounds:
     """Plays rounds as large as they turn out to be of use."""
 
-    __slots__ = ("_enabled", "_lines", "_nodes", "_session", "_size", "_statement", "_waiting")
+    __slots__ = ("_enabled", "_lines", "_no_room", "_nodes", "_session", "_size", "_statement", "_waiting")
 
-    def __init__(self, session: Session, waiting: Waiting) -> None:
+    def __init__(self, session: Session, waiting: Waiting, no_room: NoRoom) -> None:
         self._session = session
+        self._no_room = no_room
         self._waiting = waiting
         self._statement = session.statement()
         self._size = RoundSize()
@@ -132,6 +134,9 @@ class Rounds:
             order.put_back()
             return False
         firsts = [each[0] for each in tasks]
+        if self._no_room.is_too_large(firsts[0]):
+            order.put_back()
+            return True  # the first turn ends without a place, and so does the round
         left = order.leave(turns)
         placed = firsts[: drafted.place(session, statement, queue, firsts[:left])]
         if placed and order.is_unmoved and self._may_have(queue, placed):
