@@ -14,6 +14,7 @@ import web_worlds as worlds
 from web_people import People, inside
 
 from pumice.kube import errors
+from pumice.local_cluster import platforms
 from pumice.web import reviews, serving, sessions, showing_certificates
 from pumice.web.relaying import Begin
 from pumice.web.reviewing import COOKIE
@@ -141,6 +142,8 @@ def test_certificate_of_a_named_authority_stands_for_user_and_groups(tmp_path):
 
 
 def test_thousand_connections_are_bounded_and_lock_nobody_out():
+    platforms.allow_many_files()  # both ends are in this process
+
     async def run(found):
         viewer = await found.open()
         await viewer.sign_in("admin")
