@@ -1,0 +1,58 @@
+"""Edges of what the cache takes in and writes: flags as they are written, the largest amounts, a nomination that changes, a status that waits."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from builders import Desk, group, node, pod
+from pumice.api import core, names
+from pumice.cache import objects, write_paces
+from pumice.cache.options import Options
+from pumice.model import resources
+
+
+def test_a_flag_that_takes_several_values_may_have_one_and_others_stay_as_they_are():
+    made = Options.from_flags({"scheduler-name": "one", "default-queue": "shared", "feature-gates": "A=true"})
+    assert (made.scheduler_name, made.default_queue, made.feature_gates) == (("one",), "shared", ("A=true",))
+    assert Options.from_flags({"feature-gates": ["A=False", "B=TRUE"]}).feature_gates == ("A=False", "B=TRUE")
+
+
+@pytest.mark.parametrize("entry", ["A=maybe", "A", "=true", "A="])
+def test_a_feature_gate_is_on_or_off(entry):
+    with pytest.raises(ValueError, match=r"flag feature-gates: .* is not of the form Name=true or Name=false"):
+        Options.from_flags({"feature-gates": [entry]})
+
+
+@pytest.mark.parametrize(("more", "fits"), [(0, True), (1, True), (2, False)])
+def test_what_a_node_oversubscribes_may_reach_the_largest_amount_and_not_pass_it(more, fits):
+    manifest = node("n", cpu=f"{resources.LIMIT - 1}m")
+    manifest["metadata"]["annotations"] = {names.OVERSUBSCRIPTION_CPU: str(more)}
+    made = msgspec.convert(manifest, core.Node)
+    if fits:
+        assert objects.offer(made)[0]["cpu"] == resources.LIMIT - 1 + more
+        return
+    with pytest.raises(resources.BadValueError, match="brings cpu beyond the largest amount"):
+        objects.offer(made)
+
+
+def test_a_nomination_that_somebody_else_changes_is_taken_in():
+    made = Desk().feed(node("n1"), node("n2"), group("g", 2), pod("p", "g", cpu="1")).apply()
+    for nominated in ("n1", "n2", ""):
+        changed = pod("p", "g", cpu="1")
+        changed["status"] = {**changed.get("status", {}), "nominatedNodeName": nominated}
+        made.modify(changed).apply()
+        (task,) = made.cluster.jobs["a/g"].tasks.values()
+        assert task.nominated == nominated
+
+
+def test_a_status_waits_for_its_limit_from_when_it_was_first_owed_and_somebody_is_woken_then():
+    paces = write_paces.WritePaces(1_000_000)
+    assert paces.puts_off("a/g", 10, 100)
+    assert paces.next_wake() == 110
+    assert paces.puts_off("a/g", 10, 109)
+    assert paces.next_wake() == 110
+    assert paces.is_owed("a/g")
+    assert not paces.puts_off("a/g", 10, 110)
+    assert not paces.is_owed("a/g")
+    assert not paces.puts_off("a/h", 0, 100)
