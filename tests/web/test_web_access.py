@@ -296,6 +296,7 @@ def test_nothing_is_shown_where_reviews_cannot_be_had():
         ("group b/gang@scheduling.k8s.io", "group a job elsewhere"),
         ("sub-group b/gang/workers has 1", "sub-group a job elsewhere has 1"),
         ("secret-0 holds n-1", "a job elsewhere holds n-1"),
+        ("goes first.b/x-0 waits", "goes a job elsewhere waits"),
         ("podgroup/b/gang and pod/secret-0", "a job elsewhere and a job elsewhere"),
         ("podgroup/a/gang, pod/a/secret-0 of a/secret-0", "podgroup/a/gang, a job elsewhere of a/secret-0"),
         ("pods=b/x-0,b/x-1->a/y b/z's", "pods=a job elsewhere,a job elsewhere->a/y a job elsewhere's"),

@@ -42,7 +42,9 @@ class Hider:
     def _word(self, found: re.Match[str]) -> str:
         word = found[0]
         parts = word.split("/")
-        if any(self._is_namespace(each) and not self._sight.names(each) for each in parts[:-1]):
+        # No namespace has a dot in its name: what stands before one belongs to the text.
+        before = [each.rpartition(".")[2] for each in parts[:-1]]
+        if any(self._is_namespace(each) and not self._sight.names(each) for each in before):
             return JOB
         if len(parts) > 1 and self._is_namespace(parts[0]):
             return word  # one that may be read, and what is in it
