@@ -1,4 +1,4 @@
-"""Edges of what the cache takes in and writes: flags as they are written, the largest amounts, a nomination that changes, a status that waits."""
+"""Edges of what the cache takes in and writes: flags as they are written, the largest amounts, a nomination that changes, a status that waits, what is taken back."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import pytest
 
 from builders import Desk, group, node, pod
 from pumice.api import core, names
-from pumice.cache import objects, write_paces
+from pumice.cache import objects, preparation_writes, write_paces
 from pumice.cache.options import Options
-from pumice.model import resources
+from pumice.model import preparations, resources
 
 
 def test_a_flag_that_takes_several_values_may_have_one_and_others_stay_as_they_are():
@@ -56,3 +56,18 @@ def test_a_status_waits_for_its_limit_from_when_it_was_first_owed_and_somebody_i
     assert not paces.puts_off("a/g", 10, 110)
     assert not paces.is_owed("a/g")
     assert not paces.puts_off("a/h", 0, 100)
+
+
+def test_taking_a_claim_back_ends_its_reservation_and_nobody_elses():
+    grant = preparations.ClaimGrant(namespace="a", claim="c", uid="c1", pod="p", pod_uid="p1")
+    metadata = {"name": "c", "uid": "c1", "resourceVersion": "7"}
+
+    def next_write(*consumers):
+        claim = {"metadata": metadata, "status": {"allocation": {}, "reservedFor": [{"uid": uid} for uid in consumers]}}
+        return preparation_writes.back(grant, claim)
+
+    write = next_write("other", "p1")
+    assert write.body["status"] == {"reservedFor": [{"$patch": "delete", "uid": "p1"}]}
+    assert (write.subresource, write.strategic) == ("status", True)
+    assert next_write("other") is None
+    assert preparation_writes.back(grant, None) is None
