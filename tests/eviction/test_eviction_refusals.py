@@ -2,6 +2,7 @@
 
 import os
 import random
+import re
 
 import pytest
 from hypothesis import given, settings
@@ -43,6 +44,16 @@ def budget(name, allowed, version):
 
 
 # -- as if it were found out anew ------------------------------------------------------------------------------
+
+
+SINCE = re.compile(r" \(cycle \d+\)")
+OF_QUEUE = re.compile(r": queue .*$", re.MULTILINE)
+
+
+def said(record, key):
+    """Return what is said of a job; who lies dormant was told so in an earlier cycle, with the numbers that its queue had then, or had when this cycle began."""
+    text = SINCE.sub("", record.explain(key))
+    return OF_QUEUE.sub(lambda found: re.sub(r"\d", "", found[0]), text)
 
 
 class Life:
@@ -150,7 +161,7 @@ class Life:
             record = desk.cycle()
             sent = [repr(effect) for effect in desk.world.effects]
             desk.world.effects.clear()
-            found.append((sent, [record.explain(key) for key in sorted(desk.cluster.jobs)]))
+            found.append((sent, [said(record, key) for key in sorted(desk.cluster.jobs)]))
         return found
 
 

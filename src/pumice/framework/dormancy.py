@@ -46,7 +46,7 @@ class Dormancy:
     """Who lies dormant from cycle to cycle, by kind and by what was said."""
 
     def __init__(self) -> None:
-        self._kinds: dict[tuple[Hashable, FitSummary], Kind] = {}
+        self._kinds: dict[tuple[Hashable, object], Kind] = {}
         self._noted: dict[str, Kind] = {}
         self._rows: dict[int, str] = {}  # who is in which row of the jobs
         self._position = 0
@@ -58,7 +58,7 @@ class Dormancy:
             return
         if any(t.shape is not task.shape or t.bond is not task.bond or t.refusal for t in job.pending.values()):
             return
-        key = ((queue.name, *task.likeness, job.min_member), failure)
+        key = ((queue.name, *task.likeness, job.min_member), standings.essence(failure))
         kind = self._kinds.get(key)
         if kind is None:
             kind = self._kinds[key] = Kind(queue, failure)
@@ -88,14 +88,16 @@ class Dormancy:
             answer = answers.get(key[0])
             if answer is None:
                 self._wake(list(kind.jobs))
-            elif standings.essence(answer) != standings.essence(kind.failure):
+            elif standings.essence(answer) == key[1]:
+                kind.failure = answer  # what a queue holds moves with everybody's pods, and is no news
+            else:
                 woken = list(kind.jobs)[:allowed]
                 self._wake(woken)
                 allowed -= len(woken)
                 session.wake_at(session.started + PAUSE)
             if not kind.jobs:
                 del self._kinds[key]
-        return self._noted
+        return dict(self._noted)
 
     def _wake(self, jobs: Iterable[str]) -> None:
         for key in jobs:

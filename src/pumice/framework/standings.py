@@ -44,9 +44,12 @@ def standings(session: Session) -> Iterable[Standing]:
 
 def noticed(session: Session) -> list[Job]:
     """Return the jobs that changed, wait, or were looked at, but for those of which it is known that there is nothing new to say."""
-    findings = session.findings
-    changed = {key: job for key, job in session.cluster.dirty_jobs.items() if key not in findings.dormant}
-    return list({**changed, **session.awake, **findings.attempted}.values())
+    cluster, dormant, attempted = session.cluster, session.findings.dormant, session.findings.attempted
+    waiting = session.awake
+    if dormant and not dormant.keys().isdisjoint(attempted):
+        waiting = {k: job for k, job in cluster.pending_jobs.items() if k not in dormant or k in attempted}
+    changed = {key: job for key, job in cluster.dirty_jobs.items() if key not in dormant or key in attempted}
+    return list({**changed, **waiting, **attempted}.values())
 
 
 def _news(session: Session) -> News:
