@@ -348,8 +348,10 @@ class Host:
                 self._mark(wire)
 
     def _mark(self, wire):
-        """Repeat the last bookmark of a watch again and again."""
-        if not wire.closed:
+        """Repeat the last bookmark of a watch again and again, which nobody can tell from a calm; in fair weather it ends, as every watch does in the end."""
+        if not wire.closed and not self._weather.rough:
+            self._carry_down(wire, None)
+        elif not wire.closed:
             self._carry_down(wire, wire.bookmark)
             self._loop.at(self._loop.now + 20, self._mark, wire, context=wire.context)
 
