@@ -94,7 +94,8 @@ class Dormancy:
                 woken = list(kind.jobs)[:allowed]
                 self._wake(woken)
                 allowed -= len(woken)
-                session.wake_at(session.started + PAUSE)
+                if kind.jobs:
+                    session.wake_at(session.started + PAUSE)
             if not kind.jobs:
                 del self._kinds[key]
         return dict(self._noted)
