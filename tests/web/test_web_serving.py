@@ -109,6 +109,39 @@ def test_too_large_a_body_and_what_is_no_question_are_refused():
     assert "say what is to change" in nothing[1]["problem"]
 
 
+def test_question_that_is_too_deep_or_no_text_is_told_so():
+    async def run():
+        async with worlds.served(worlds.small()) as page:
+            await page.sign_in()
+            for data in (b'{"type": "what-if", "x": ' + b"[" * 30_000, b'{"manifests": "\xff"}'):
+                async with page.session.post(f"{page.address}/api/what-if", data=data) as response:
+                    yield response.status, await response.json()
+
+    async def gathered():
+        return [each async for each in run()]
+
+    for status, told in asyncio.run(gathered()):
+        assert status == 400
+        assert "cannot be read" in told["problem"]
+
+
+def test_what_breaks_down_is_told_without_details_and_with_all_headers(monkeypatch):
+    async def run():
+        cluster = worlds.small()
+        async with worlds.served(cluster) as page:
+            odd = await page.get("/api/scene", Cookie=f"{page.guard._cookie}=\udcff")
+            await page.sign_in()
+            monkeypatch.setattr(cluster.board, "whole", lambda: 1 / 0)
+            async with page.session.get(f"{page.address}/api/scene") as response:
+                return odd, response.status, response.headers, await response.json()
+
+    odd, status, headers, told = asyncio.run(run())
+    assert odd[0] == 401
+    assert status == 500
+    assert "default-src 'none'" in headers["Content-Security-Policy"]
+    assert told == {"problem": "the answer breaks down; the log of the page says why"}
+
+
 def test_job_and_node_come_with_their_pods():
     job, node = asked(get("/api/job?name=a/runs"), get("/api/node?name=n-0"))
     assert [(each["name"], each["node"], each["request"]["cpu"]) for each in job[1]["pods"]] == [

@@ -6,6 +6,7 @@ import asyncio
 import base64
 import json
 import ssl
+import time
 
 import aiohttp
 import pytest
@@ -15,7 +16,7 @@ from web_people import People, inside
 
 from pumice.kube import errors
 from pumice.local_cluster import platforms
-from pumice.web import reviews, serving, sessions, showing_certificates
+from pumice.web import guarding, reviews, serving, sessions, showing_certificates
 from pumice.web.relaying import Begin
 from pumice.web.reviewing import COOKIE
 from pumice.web.reviews import ApiReviews, Person, Question, ReviewError
@@ -71,6 +72,61 @@ def test_wrong_tokens_get_a_clear_answer_and_soon_none():
     assert many[-1][0] == 429
     assert "try again in" in many[-1][1]["problem"]
     assert people.tokens < 10  # which is all that the API server sees of it
+
+
+def test_attempts_without_a_token_cost_nobody_else_theirs():
+    async def run(found):
+        page = await found.open()
+        for _ in range(50):
+            await page.post("/api/session", {"token": ""})
+        return found.guard.attempts.wait("good"), [found.guard.attempts.wait_for_all() for _ in range(30)]
+
+    assert served(run) == (0.0, [0.0] * 30)
+
+
+DEEP = b"[" * 30_000
+BODIES = [
+    (b'{"token": "\xff"}', "application/json"),
+    (b'{"token": "\\ud800"}', "application/json"),
+    (b'{"token": "x"}', "application/json; charset=nothing"),
+    ('{"token": "token-of-admin"}'.encode("utf-16"), "application/json; charset=utf-16"),
+    (b'{"token": "x", "y": ' + DEEP, "application/json"),
+    (DEEP, "application/json"),
+    (b"a" * 500 * 1024 + b"-" + b"9" * 1024, "application/json; charset=punycode"),
+]
+
+
+@pytest.mark.parametrize(("data", "kind"), BODIES)
+def test_whatever_is_given_for_a_token_costs_little_and_is_refused_like_any_other(data, kind):
+    async def run(found):
+        page = await found.open()
+        began = time.process_time()
+        async with page.session.post(
+            f"{page.address}/api/session", data=data, headers={"Content-Type": kind}
+        ) as response:
+            await response.read()
+            return response.status, response.headers.get("Content-Security-Policy"), time.process_time() - began
+
+    status, policy, seconds = served(run)
+    assert status == 401
+    assert policy
+    assert seconds < 10  # as the quadratic encoding of half a megabyte takes minutes
+
+
+def test_body_that_does_not_come_is_not_waited_for(monkeypatch):
+    monkeypatch.setattr(guarding, "PATIENCE", 0.05)
+
+    async def run(found):
+        async def slowly():
+            yield b'{"token": '
+            await asyncio.Event().wait()
+
+        page = await found.open()
+        async with asyncio.timeout(waiting.PATIENCE):
+            async with page.session.post(f"{page.address}/api/session", data=slowly()) as response:
+                return response.status
+
+    assert served(run) == 401
 
 
 def test_only_one_review_of_a_token_however_many_requests_follow():
@@ -215,19 +271,16 @@ def test_sessions_are_bounded_in_all_and_for_one_person():
 def test_attempts_in_vain_of_one_address_do_not_use_up_those_of_others():
     clock = Clock()
     kept = sessions.Attempts(clock)
-    tried = 0
-    for _ in range(50):
-        if not kept.wait("evil"):
-            tried += 1
-            kept.failed("evil")
-    assert tried == sessions.FAILURES[1] + 1
+    assert sum(not kept.wait("evil") for _ in range(50)) == sessions.FAILURES[1]
     assert 0 < kept.wait("evil") <= 1 / sessions.FAILURES[0]
-    assert [kept.wait("good") for _ in range(20)] == [0.0] * 20  # a whole team behind one ingress
-    assert sum(not kept.wait(f"address-{number}") for number in range(500)) < sessions.ALL_ATTEMPTS[1]
+    for _ in range(20):  # a whole team behind one ingress
+        assert kept.wait("good") == kept.wait_for_all() == 0
+        kept.succeeded("good")
+    assert sum(not kept.wait_for_all() for _ in range(500)) == sessions.ALL_ATTEMPTS[1] - 20
     clock.now += 3600
     assert kept.wait("evil") == 0
     for number in range(sessions.MOST_ADDRESSES + 10):
-        kept.failed(f"another-{number}")
+        kept.wait(f"another-{number}")
     assert len(kept._failures) == sessions.MOST_ADDRESSES
 
 

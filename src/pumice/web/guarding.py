@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import abc
+import asyncio
 import hmac
 import secrets
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final, Protocol
 
+import msgspec
 from aiohttp import web
+from aiohttp.log import server_logger
 
 from pumice.web import sight
 
@@ -35,6 +38,10 @@ _OWN_SITE: Final = ("", "same-origin", "none")
 OPEN: Final = "/api/session"
 """The one path below /api/ that is open to whoever has not signed in."""
 LONGEST_TOKEN: Final = 16_384
+MOST_BODY: Final = 1 << 15
+"""Bytes that are read of somebody who has not signed in."""
+PATIENCE: Final = 10.0
+"""Seconds in which a body has to be there."""
 
 
 def refused(status: HTTPStatus, text: str) -> web.Response:
@@ -117,12 +124,26 @@ class Guard(abc.ABC):
     @web.middleware
     async def check(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         """Refuse what comes from elsewhere, and whoever has not signed in."""
-        problem = self._problem(request)
-        response = problem or await _answered(request, handler)
+        response = await self._answered(request, handler)
         if not response.prepared:
             for name, value in HEADERS.items():
                 response.headers.setdefault(name, value)
         return response
+
+    async def _answered(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        try:
+            return self._problem(request) or await handler(request)
+        except web.HTTPRequestEntityTooLarge as error:
+            return refused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, error.text or "too much at once")
+        except (web.HTTPUnauthorized, web.HTTPBadRequest) as error:
+            return refused(HTTPStatus(error.status), error.reason)
+        except web.HTTPException as error:
+            return refused(HTTPStatus(error.status), f"{request.method} {request.path}: {error.reason.lower()}")
+        except Exception:
+            if request.writer.output_size:
+                raise  # too late for another answer: the connection is closed
+            server_logger.exception("a request of the page breaks down")
+            return refused(HTTPStatus.INTERNAL_SERVER_ERROR, "the answer breaks down; the log of the page says why")
 
     def _problem(self, request: web.Request) -> web.Response | None:
         host = request.headers.get("Host", "")
@@ -142,14 +163,30 @@ class Guard(abc.ABC):
         return None
 
 
+class _Given(msgspec.Struct):
+    token: str
+
+
+async def body(request: web.Request, most: int) -> bytes:
+    """Read what a request carries, as it is: how its text is encoded is not for a client to say, some encodings take minutes."""
+    told = request.content_length
+    data = bytearray()
+    async with asyncio.timeout(PATIENCE):
+        while (told is None or told <= most) and len(data) <= most:
+            piece = await request.content.readany()
+            if not piece:
+                return bytes(data)
+            data += piece
+    raise web.HTTPRequestEntityTooLarge(max_size=most, actual_size=max(told or 0, len(data)))
+
+
 async def given_token(request: web.Request) -> str:
     """Read the token that somebody gives; empty if there is none that could be one."""
     try:
-        given = await request.json()
-    except ValueError:
+        token = msgspec.json.decode(await body(request, MOST_BODY), type=_Given).token
+    except (msgspec.MsgspecError, ValueError, RecursionError, OSError, web.HTTPRequestEntityTooLarge):
         return ""
-    token = given.get("token") if isinstance(given, dict) else None
-    return token if isinstance(token, str) and len(token) <= LONGEST_TOKEN else ""
+    return token if token.isascii() and len(token) <= LONGEST_TOKEN else ""
 
 
 class PrintedToken(Guard):
@@ -178,7 +215,7 @@ class PrintedToken(Guard):
 
     def knows(self, token: str) -> bool:
         """Tell whether a token is the one that was printed, in a time that says nothing about it."""
-        return hmac.compare_digest(token.encode(), self.token.encode())
+        return hmac.compare_digest(token.encode("utf-8", "surrogatepass"), self.token.encode())
 
     async def sign_in(self, request: web.Request) -> web.Response:
         """Exchange the token for a cookie."""
@@ -189,14 +226,3 @@ class PrintedToken(Guard):
         response = web.json_response({})
         response.set_cookie(self._cookie, self.token, httponly=True, samesite="Strict", secure=request.secure, path="/")
         return response
-
-
-async def _answered(request: web.Request, handler: Handler) -> web.StreamResponse:
-    try:
-        return await handler(request)
-    except web.HTTPRequestEntityTooLarge as error:
-        return refused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, error.text or "too much at once")
-    except (web.HTTPUnauthorized, web.HTTPBadRequest) as error:
-        return refused(HTTPStatus(error.status), error.reason)
-    except web.HTTPException as error:
-        return refused(HTTPStatus(error.status), f"{request.method} {request.path}: {error.reason.lower()}")

@@ -82,18 +82,19 @@ class Reviewed(Guard):
 
     async def sign_in(self, request: web.Request) -> web.Response:
         """Exchange a token that the API server knows for a cookie."""
-        wait = self.attempts.wait(request.remote or "")
-        if wait:
-            return refused(HTTPStatus.TOO_MANY_REQUESTS, f"too many attempts; try again in {math.ceil(wait)} s")
+        address = request.remote or ""
+        if wait := self.attempts.wait(address):
+            return _too_many(wait)
         token = (await guarding.given_token(request)).strip()
         if not token:
-            self.attempts.failed(request.remote or "")
             return refused(HTTPStatus.UNAUTHORIZED, "give a token; kubectl create token ACCOUNT -n NAMESPACE makes one")
+        if wait := self.attempts.wait_for_all():
+            return _too_many(wait)
         try:
             person = await self._reviews.person(token)
         except ReviewError as error:
-            self.attempts.failed(request.remote or "")
             return refused(HTTPStatus.UNAUTHORIZED, str(error))
+        self.attempts.succeeded(address)
         await self._access.meet(person)
         response = web.json_response({"user": person.name})
         made = self.sessions.begin(person, reviews.ends(token))
@@ -106,3 +107,7 @@ class Reviewed(Guard):
         response = web.json_response({})
         response.del_cookie(COOKIE, path="/", secure=True, httponly=True, samesite="Strict")
         return response
+
+
+def _too_many(wait: float) -> web.Response:
+    return refused(HTTPStatus.TOO_MANY_REQUESTS, f"too many attempts; try again in {math.ceil(wait)} s")

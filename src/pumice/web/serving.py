@@ -202,8 +202,10 @@ class Server:
 
     async def _what_if(self, request: web.Request) -> web.Response:
         try:
-            question = msgspec.json.decode(await request.read(), type=questions.WhatIf)
-        except msgspec.MsgspecError as error:
+            question = msgspec.json.decode(await guarding.body(request, MOST_BODY), type=questions.WhatIf)
+        except TimeoutError:
+            return refused(HTTPStatus.REQUEST_TIMEOUT, f"the question is not there after {guarding.PATIENCE:g} s")
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
             return refused(HTTPStatus.BAD_REQUEST, f"the question cannot be read: {error}")
         if not (question.manifests or question.drain or question.config):
             return refused(

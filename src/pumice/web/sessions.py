@@ -69,37 +69,30 @@ class Sessions:
         return len(self._known)
 
 
-class _Failures:
-    """Attempts of one address that were in vain."""
-
-    __slots__ = ("bucket", "rests_until")
-
-    def __init__(self) -> None:
-        self.bucket, self.rests_until = TokenBucket(*FAILURES), float("-inf")
-
-
 class Attempts:
-    """Lets only so many attempts through; an address from which too many were in vain has to wait, and others do not wait for it."""
+    """Lets only so many attempts through; an address from which too many were in vain, or are under way, has to wait, and others do not wait for it."""
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
         self._now = now
         self._all = TokenBucket(*ALL_ATTEMPTS)
-        self._failures: dict[str, _Failures] = {}
+        self._failures: dict[str, TokenBucket] = {}
 
     def wait(self, address: str) -> float:
-        """Take an attempt and return 0, or say after how many seconds the next one is let through."""
-        now, known = self._now(), self._failures.get(address)
-        if known is not None and now < known.rests_until:
-            return known.rests_until - now
-        return self._all.take(now)
-
-    def failed(self, address: str) -> None:
-        """Take note of an attempt that was in vain."""
-        now, known = self._now(), self._failures.pop(address, None) or _Failures()
+        """Take an attempt of an address, in vain until it is known to have succeeded, and return 0, or say after how many seconds the next one is let through."""
+        known = self._failures.pop(address, None) or TokenBucket(*FAILURES)
         self._failures[address] = known  # the one that was longest silent goes first
         if len(self._failures) > MOST_ADDRESSES:
             del self._failures[next(iter(self._failures))]
-        known.rests_until = now + known.bucket.take(now)
+        return known.take(self._now())
+
+    def wait_for_all(self) -> float:
+        """Take one of the attempts that all addresses have together, or say after how many seconds there is one."""
+        return self._all.take(self._now())
+
+    def succeeded(self, address: str) -> None:
+        """Take note of an attempt that was not in vain."""
+        if (known := self._failures.get(address)) is not None:
+            known.give_back()
 
 
 def _digest(given: str) -> bytes:

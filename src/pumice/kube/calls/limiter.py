@@ -30,6 +30,10 @@ class TokenBucket:
         self._taken += 1
         return 0.0
 
+    def give_back(self) -> None:
+        """Take back that a token was taken."""
+        self._taken = max(0, self._taken - 1)
+
 
 class Limiter:
     """Lets requests through in the order in which they asked; a rate of 0 or below is no limit."""
