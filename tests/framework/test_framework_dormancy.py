@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from builders import Desk, group, node, pod, priority_class, queue
 from pumice.framework import dormancy, shortcuts
+from pumice.framework.plugin import Plugin
 
 SHARED = """
 actions: "enqueue, allocate, backfill"
@@ -21,6 +22,7 @@ tiers:
 TREE = SHARED.replace("{name: proportion}", "{name: capacity, enableHierarchy: true}")
 PLAIN = SHARED.replace(", {name: proportion}", "").replace("{name: overcommit}, ", "")
 EVICTS = SHARED.replace("allocate, backfill", "allocate, preempt, reclaim, backfill")
+TWICE = SHARED.replace("allocate, backfill", "allocate, backfill, allocate")
 AWAKE = msgspec.structs.replace(shortcuts.ALL, dormant_jobs=False)
 
 
@@ -83,8 +85,28 @@ class Life:
         elif happens < 0.8:
             state = self.rng.choice(["Open", "Open", "Closed"])
             self.feed(queue(self.rng.choice(["a", "b", "late"]), state=state, weight=self.rng.randint(1, 3)))
-        elif happens < 0.9:
+        elif happens < 0.85:
             self.feed(priority_class("high", self.rng.randint(1, 9)))
+        elif happens < 0.92:
+            self.resize()
+        else:
+            self.daemon()
+
+    def resize(self):
+        """Let a pod that waits ask for something else, which changes nothing about its group."""
+        waiting = [member for members in self.gangs.values() for member in members if member not in self.placed]
+        if waiting:
+            member = self.rng.choice(waiting)
+            made = pod(member, member.rpartition("-")[0], cpu=self.rng.choice(["1", "3", "7"]))
+            self.feed(made, event="MODIFIED")
+
+    def daemon(self):
+        """Let a pod that goes with its node come or go."""
+        where = self.rng.choice(["n0", "n1"])
+        owner = {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "d", "uid": "d", "controller": True}
+        made = pod(f"daemon-{where}", cpu="1500m", node=where, scheduler="other")
+        made["metadata"]["ownerReferences"] = [owner]
+        self.feed(made, event=self.rng.choice(["ADDED", "ADDED", "DELETED"]))
 
     def cycle(self):
         """Run a cycle on both; returns what each has decided, written and told."""
@@ -109,7 +131,9 @@ def dormant(desk):
     return desk.scheduler.engine._lasting["dormancy"]._noted
 
 
-@pytest.mark.parametrize("text", [SHARED, TREE, PLAIN, EVICTS], ids=["shares", "tree", "plain", "evicts"])
+@pytest.mark.parametrize(
+    "text", [SHARED, TREE, PLAIN, EVICTS, TWICE], ids=["shares", "tree", "plain", "evicts", "twice"]
+)
 @settings(max_examples=40, deadline=None)
 @given(seed=st.integers(0, 10**6))
 def test_nobody_can_tell_that_jobs_are_left_out(text, seed):
@@ -169,6 +193,76 @@ def test_new_numbers_are_told_to_a_few_in_each_cycle_and_to_all_in_the_end(monke
     assert [len(each) for each in told if each] == [3, 3, 2]
     assert len({job for each in told for job in each}) == 8
     assert made.cycle().skipped
+
+
+def test_what_daemons_leave_of_empty_nodes_is_told_to_who_waits():
+    made = Desk(PLAIN).feed(*(node(f"n{i}", "4") for i in range(2)))
+    made.feed(*(pod(f"old-{i}", cpu="2", node=f"n{i}", scheduler="other") for i in range(2)))
+    made.feed(group("g", 2, phase="Inqueue"), *(pod(f"g-{i}", "g", cpu="3") for i in range(2)))
+    for _ in range(3):
+        made.cycle()
+    made.world.effects.clear()
+    owner = {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "d", "uid": "d", "controller": True}
+    for i in range(2):
+        daemon = pod(f"d-{i}", cpu="1500m", node=f"n{i}", scheduler="other")
+        daemon["metadata"]["ownerReferences"] = [owner]
+        made.feed(daemon)
+    made.cycle()
+    assert any("even empty nodes hold 0 of the 2" in str(note) for note in made.world.notes)
+
+
+def test_who_is_refused_for_another_reason_is_kept_once_and_forgotten_when_gone():
+    made = Desk(TWICE).feed(node("n0", "4"), queue("tight", capability={"cpu": "3"}))
+    made.feed(group("small", 1, queue="tight", phase="Inqueue"), pod("small-0", "small", cpu="2"))
+    made.feed(group("large", 1, queue="tight", phase="Inqueue"), pod("large-0", "large", cpu="3"))
+    for _ in range(4):
+        made.cycle()
+    made.delete(pod("large-0", "large"), group("large"))
+    for _ in range(4):
+        made.cycle()
+        assert made.scheduler.failures == []
+    assert made.cycle().skipped
+
+
+class Planner(Plugin):
+    """Hears of everybody who is blocked."""
+
+    name = "planner"
+    points = frozenset({"JobBlocked"})
+
+    def open(self, session):
+        session.job_blocked.add(lambda job: heard.append((session.number, job.key)))
+
+
+heard = []
+
+
+def test_who_plans_ahead_hears_of_everybody_who_waits_in_every_cycle():
+    heard.clear()
+    made = Desk(PLAIN.replace("{name: gang}", "{name: gang}, {name: planner}"), Planner).feed(node("n0", "4"))
+    made.feed(group("g", 1, phase="Inqueue"), pod("g-0", "g", cpu="9"))
+    for i in range(3):
+        made.feed(group(f"s{i}", 1, phase="Inqueue"), pod(f"s{i}-0", f"s{i}", cpu="1"))
+        made.cycle()
+    assert [number for number, key in heard if key == "a/g"] == [1, 2, 3]
+
+
+class Unsure(Plugin):
+    """Cannot say whether it has settled."""
+
+    name = "unsure"
+    points = frozenset()
+
+    def is_settled(self, session):
+        raise RuntimeError("no idea")
+
+
+def test_who_cannot_say_whether_it_has_settled_stops_no_cycle():
+    text = 'actions: "allocate"\ntiers:\n- plugins: [{name: gang}, {name: unsure}]\n'
+    made = Desk(text, Unsure).feed(node("n0", "4"), group("g", 1, phase="Inqueue"), pod("g-0", "g", cpu="1"))
+    made.cycle()
+    assert made.world.binds == {"g-0": "n0"}
+    assert not made.scheduler.is_settled
 
 
 def test_a_queue_that_only_counts_what_it_holds_wakes_nobody():

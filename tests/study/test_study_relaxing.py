@@ -279,6 +279,15 @@ def test_what_keeps_a_job_waiting_has_a_change_that_starts_it(cause):
     assert result.smallest == result.enough[0].change
 
 
+def test_a_change_of_pods_alone_is_seen_where_equal_jobs_wait_beside():
+    given = [
+        node("n", cpu="4"),
+        *(made for name in ("first", "g") for made in (group(name), pod(f"{name}-0", name, cpu="8"))),
+    ]
+    result = found(PLAIN, given)
+    assert "let its pods ask for 4 cpu instead of 8" in [trial.change for trial in result.enough], result
+
+
 def test_a_change_that_only_helps_a_job_that_comes_first_is_not_enough():
     first = {
         **group("first"),

@@ -366,10 +366,10 @@ class Allocate(Action):
         """Have a job left alone until something changes for it, if nothing else can help it; what its queue is due may give way yet in this cycle."""
         if failure.due and session.lending.enabled:
             return
-        if failure.queue or self._no_room.is_too_large(task):
+        if failure.queue or (session.independence.equals_share_answers and self._no_room.is_too_large(task)):
             placed = session.findings.last_transactions
             if not placed or placed.keys().isdisjoint(job.pending):
-                self._dormancy.note(queue, job, task, failure)
+                self._dormancy.note(session, queue, job, task, failure)
 
     def _try(
         self, session: Session, queue: Queue, job: Job, tasks: list[Task], is_next: Callable[[], bool] | None

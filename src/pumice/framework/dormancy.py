@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from pumice.framework import standings
+from pumice.framework import reason_keys, standings
 from pumice.framework.no_room import NoRoom
 from pumice.framework.reasons import of_queue
 from pumice.framework.subject import equal_tasks
@@ -52,13 +52,16 @@ class Dormancy:
         self._position = 0
         self._basis: object = None
 
-    def note(self, queue: Queue, job: Job, task: Task, failure: FitSummary) -> None:
-        """Keep that a job was refused for want of room, if all its pods wait and are like this one."""
+    def note(self, session: Session, queue: Queue, job: Job, task: Task, failure: FitSummary) -> None:
+        """Keep that a job was refused for want of room, if all its pods wait and are like this one, and no other objects have a say in where they go."""
+        self._wake([job.key])
         if len(job.tasks) != len(job.pending) or len(job.pending) != job.min_member:
+            return
+        if task.shape.constraints.has_volumes or task.shape.constraint_class.has_device_claims:
             return
         if any(t.shape is not task.shape or t.bond is not task.bond or t.refusal for t in job.pending.values()):
             return
-        key = ((queue.name, *task.likeness, job.min_member), standings.essence(failure))
+        key = ((queue.name, *task.likeness, job.min_member), _told(session, job, failure))
         kind = self._kinds.get(key)
         if kind is None:
             kind = self._kinds[key] = Kind(queue, failure)
@@ -79,17 +82,18 @@ class Dormancy:
             return {}
         self._wake(cluster.dirty_jobs)
         self._wake([self._rows[row] for row in changed or () if row in self._rows])
-        answers: dict[Hashable, FitSummary | None] = {}
-        closed, refusing = session.closed_queues(), NoRoom(session)
+        answers: dict[Hashable, tuple[FitSummary, object] | None] = {}
+        refusing = NoRoom(session)
+        takes_none = set(session.closed_queues()) | _overused(session, [kind.queue for kind in self._kinds.values()])
         allowed = TOLD_AT_ONCE
         for key, kind in list(self._kinds.items()):
             if kind.jobs and key[0] not in answers:
-                answers[key[0]] = None if kind.queue.name in closed else _answer(session, kind, refusing)
+                answers[key[0]] = None if kind.queue.name in takes_none else _answer(session, kind, refusing)
             answer = answers.get(key[0])
             if answer is None:
                 self._wake(list(kind.jobs))
-            elif standings.essence(answer) == key[1]:
-                kind.failure = answer  # what a queue holds moves with everybody's pods, and is no news
+            elif answer[1] == key[1]:
+                kind.failure = answer[0]  # what a queue holds moves with everybody's pods, and is no news
             else:
                 woken = list(kind.jobs)[:allowed]
                 self._wake(woken)
@@ -116,8 +120,10 @@ def of(session: Session) -> Dormancy:
 
 def _may_be_left_out(session: Session) -> bool:
     """Tell whether nobody but nodes and queues has a say in whether those who ask for too much wait, and nobody wants to be told why."""
-    if not session.shortcuts.dormant_jobs or session.is_asked or session.reserved or session.job_delay.active:
+    if not session.shortcuts.dormant_jobs or session.is_asked or session.reserved:
         return False
+    if session.job_delay.active or session.job_blocked.active:
+        return False  # whoever plans ahead is told of everybody who waits
     facts = session.independence
     return (
         _is_no_room_made(session.configuration.action_names)
@@ -129,23 +135,36 @@ def _may_be_left_out(session: Session) -> bool:
 
 
 def _is_no_room_made(actions: Sequence[str]) -> bool:
-    """Tell whether no action before the last allocate may make room in a cycle; others look at those themselves who lie dormant."""
-    last = max((number for number, name in enumerate(actions) if name == "allocate"), default=-1)
-    after = LEAVE_ALONE | MAKE_ROOM
-    return LEAVE_ALONE.issuperset(actions[:last]) and after.issuperset(actions[last + 1 :])
+    """Tell whether allocate runs once, and no action before it may make room; those after it look themselves at who lies dormant."""
+    if actions.count("allocate") != 1:
+        return False
+    at = actions.index("allocate")
+    return LEAVE_ALONE.issuperset(actions[:at]) and (LEAVE_ALONE | MAKE_ROOM).issuperset(actions[at + 1 :])
 
 
-def _answer(session: Session, kind: Kind, refusing: NoRoom) -> FitSummary | None:
-    """Say why the jobs of a kind find no room now; None if they have to be tried."""
-    queue, job = kind.queue, next(iter(kind.jobs.values()))
-    tasks = list(job.pending.values())
-    if session.cluster.queues.get(queue.name) is not queue or queue.bad:
-        return None
-    # Whoever waits for the due of its queue alone is tried beyond it in the end, and told what is found then.
+def _overused(session: Session, queues: Iterable[Queue]) -> set[str]:
+    """Name the queues that get nothing now; whoever waits for the due of its queue alone is tried beyond it in the end, and told what is found then."""
+    known = session.cluster.queues
+    asked = [queue for queue in dict.fromkeys(queues) if known.get(queue.name) is queue and not queue.bad]
     with session.lending.beyond_dues():
-        if session.overused(queue) is not None:
-            return None
-        with session.attempt(job):
-            refusal = session.allocatable(queue, equal_tasks(tasks[:1])) if session.allocatable.active else None
-            return of_queue(queue.name, refusal) if refusal is not None else refusing.failure(queue, job, tasks)
+        return {queue.name for queue in asked if session.overused(queue) is not None}
+
+
+def _answer(session: Session, kind: Kind, refusing: NoRoom) -> tuple[FitSummary, object] | None:
+    """Say why the jobs of a kind find no room now, and what they would be told; None if they have to be tried."""
+    queue, job = kind.queue, next(iter(kind.jobs.values()))
+    if session.cluster.queues.get(queue.name) is not queue or queue.bad or not job.pending:
+        return None
+    tasks = list(job.pending.values())
+    with session.lending.beyond_dues(), session.attempt(job):
+        refusal = session.allocatable(queue, equal_tasks(tasks[:1])) if session.allocatable.active else None
+        failure = of_queue(queue.name, refusal) if refusal is not None else refusing.failure(queue, job, tasks)
+        return None if failure is None else (failure, _told(session, job, failure))
     return None
+
+
+def _told(session: Session, job: Job, failure: FitSummary) -> object:
+    """Return what is news to a job if it is another: why it finds no room now, and what will always keep it from starting, or its pods from every node."""
+    ever = session.outlooks.of(next(iter(job.pending.values()))).never
+    never = session.never_running.verdict(job) or ""
+    return standings.essence(failure), reason_keys.cause_key(ever), reason_keys.cause_key(never)

@@ -87,6 +87,7 @@ class Engine:
         session.open(self._slots)
         reservations.apply(session, session.reservations)
         session.findings.dormant = dormancy.of(session).renew(session)
+        session.__dict__.pop("awake", None)  # a plugin that asked when it was opened was told of everybody
         self.observer.spent("open", "", mark)
         return session
 
@@ -123,9 +124,13 @@ class Engine:
         if self.cluster.nodes.releasing[: self.cluster.nodes.count].any():
             return False
         plugins = [plugin for tier in self.plugins for plugin in tier]
-        return all(each.is_settled(session) for each in self.actions) and all(
-            each.is_settled(session) for each in plugins
-        )
+        try:
+            return all(action.is_settled(session) for action in self.actions) and all(
+                plugin.is_settled(session) for plugin in plugins
+            )
+        except Exception as error:  # noqa: BLE001  whoever cannot say it is not settled
+            session.failures.append(error)
+            return False
 
     def end(self, session: Session) -> None:
         """Count what broke down in a cycle that is over."""

@@ -157,7 +157,7 @@ class Rehearsal:
         held = self.reserved() if reserved is None else reserved
         disruptions = dict(self.cluster.disruptions)
         try:
-            session = self.engine.open(record, outlet, number=self.cycles, now=moment, reserved=held)
+            session = self.engine.open(record, outlet, number=self.cycles, now=moment, reserved=held, is_asked=True)
         except Exception as error:
             raise StudyError(
                 f"the policy breaks down before it decides anything: {type(error).__name__}: {error}"
