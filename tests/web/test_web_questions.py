@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import os
+import resource as limits
 import signal
 import tempfile
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -99,6 +101,51 @@ def test_answer_that_takes_too_long_is_ended_and_the_next_one_comes(monkeypatch)
     assert late.problem.startswith("no answer within 0.2 s")
     monkeypatch.undo()
     assert studying.answered(study, ask_of(questions.Shares())).problem == ""
+
+
+def test_answer_that_takes_too_much_memory_is_told_so_and_the_next_one_comes(monkeypatch):
+    study = small()
+    monkeypatch.setattr(studying.answers.explaining, "Explainer", lambda *_: bytearray(1 << 45))
+    assert studying.answered(study, ask_of(questions.Shares())).problem == studying.TOO_MUCH
+    monkeypatch.undo()
+    assert studying.answered(study, ask_of(questions.Shares())).problem == ""
+
+
+def test_copy_that_answers_goes_behind_everybody_else_and_has_bounded_memory(monkeypatch):
+    def told(*_):
+        first = Path("/proc/self/oom_score_adj").read_text(encoding="ascii").strip()
+        soft = limits.getrlimit(limits.RLIMIT_AS)[0]
+        return questions.Answer(problem=f"{os.nice(0) - nice} {first} {soft != limits.RLIM_INFINITY}")
+
+    nice = os.nice(0)
+    monkeypatch.setattr(studying.answers, "answer", told)
+    assert studying.answered(small(), ask_of(questions.Shares())).problem == f"{min(10, 19 - nice)} 1000 True"
+    assert os.nice(0) == nice
+
+
+def deployment(replicas, name="big", size=1):
+    template = {"spec": {"containers": [{"name": "c", "image": "x" * size}]}}
+    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name, "namespace": "a"}, "spec": {"replicas": replicas, "template": template}}  # fmt: skip
+
+
+def volcano_job(replicas, namespace="a", name="gang"):
+    template = {"spec": {"containers": [{"name": "c", "image": "x", "resources": {"requests": {"cpu": "9"}}}]}}
+    spec = {"schedulerName": "volcano", "minAvailable": 1, "queue": "default", "tasks": [{"name": "worker", "replicas": replicas, "template": template}]}  # fmt: skip
+    return {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "metadata": {"name": name, "namespace": namespace}, "spec": spec}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("pasted", "told"),
+    [
+        ([deployment(20_001)], "Deployment a/big would make 20001 pods, 20001 with those before it, and at most 20000"),
+        ([deployment(15_000, "first"), deployment(15_000)], "Deployment a/big would make 15000 pods, 30000 with"),
+        ([volcano_job(10**9)], "Job a/gang would make 1000000000 pods"),
+        ([deployment(3_000, size=100_000)], "Deployment a/big would make 3000 pods, which come to 286 MiB"),
+    ],
+)
+def test_what_is_pasted_may_come_to_only_so_many_pods(pasted, told):
+    text = msgspec.json.encode(pasted).decode()
+    assert told in studying.answered(small(), ask_of(questions.WhatIf(manifests=text))).problem
 
 
 def test_process_that_ends_before_it_has_answered_is_told(monkeypatch):

@@ -60,14 +60,16 @@ def manifests_of(path: str) -> list[Manifest]:
     return _expanded(_documents(path), path)
 
 
-def manifests_in(text: str, source: str) -> list[Manifest]:
-    """Read the manifests of the text of such a file."""
-    return _expanded(_parsed(text.encode("utf-8", "surrogatepass"), source), source)
+def manifests_in(text: str, source: str, bounds: expanding.Bounds | None = None) -> list[Manifest]:
+    """Read the manifests of the text of such a file, within bounds if there are any."""
+    return _expanded(_parsed(text.encode("utf-8", "surrogatepass"), source), source, bounds)
 
 
-def _expanded(documents_found: list[Any], path: str) -> list[Manifest]:
+def _expanded(documents_found: list[Any], path: str, bounds: expanding.Bounds | None = None) -> list[Manifest]:
     found = []
     for manifest in _manifests(documents_found, path, strict=False):
+        if bounds is not None:
+            bounds.add(manifest)
         made = expanding.expand(manifest)
         if made is None:
             raise StudyError(

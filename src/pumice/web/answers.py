@@ -16,6 +16,7 @@ from pumice.study import (
     comparison_text,
     configuration_text,
     configuring,
+    expanding,
     explanation,
     explanation_text,
     files,
@@ -34,6 +35,9 @@ if TYPE_CHECKING:
     from pumice.web.sight import Sight
 
 PASTED: Final = "what was pasted"
+MOST_PODS: Final = 20_000
+MOST_SIZE: Final = 256 << 20
+"""Pods, and bytes of them, that what is pasted may come to; the CLI takes more."""
 
 
 class Subject(msgspec.Struct, frozen=True, kw_only=True):
@@ -98,6 +102,8 @@ def _answered(subject: Subject, question: questions.Question) -> questions.Answe
         return questions.Answer(body=msgspec.json.encode(found))
     except StudyError as error:
         return questions.Answer(problem=str(error))
+    except MemoryError:
+        raise  # there may not even be enough to tell it
     except Exception as error:  # noqa: BLE001  whoever asked is told
         return questions.Answer(problem=f"the answer breaks down: {type(error).__name__}: {error}")
 
@@ -156,7 +162,8 @@ def _what_if(subject: Subject, asked: questions.WhatIf) -> dict[str, Any]:
     rights.check(subject.state, before.configuration, given_policy=bool(subject.given))
     if asked.config:
         after = configuring.Policy(configuring.load_text(asked.config, PASTED, subject.known), PASTED, before.options)
-    manifests = tuple(files.manifests_in(asked.manifests, PASTED)) if asked.manifests else ()
+    bounds = expanding.Bounds(MOST_PODS, MOST_SIZE)
+    manifests = tuple(files.manifests_in(asked.manifests, PASTED, bounds)) if asked.manifests else ()
     change = comparing.Change(apply=manifests, drain=asked.drain)
     found = comparing.compare(subject.state, before, after, subject.known, change=change)
     return {"comparison": found, "lines": list(comparison_text.lines(found))}

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import contextlib
 import os
+import resource
 import select
 import signal
 import sys
 import time
-from typing import TYPE_CHECKING, BinaryIO, Final
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO, Final, NoReturn
 
 import msgspec
 
@@ -30,6 +32,9 @@ if TYPE_CHECKING:
     from pumice.web.questions import About, Ask, Message
 
 _PIECE: Final = 1 << 16
+ROOM: Final = 1 << 30
+"""Bytes that a copy may take beside those of the process that it is a copy of; as many again, if those are more."""
+TOO_MUCH: Final = "this takes more memory than one answer may have; ask about less"
 _KINDS: Final = {(kind.api_version, kind.name): kind for kind in kinds.KINDS}
 
 
@@ -133,9 +138,7 @@ def answered(study: Study, ask: Ask) -> questions.Answer:
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
-        os.close(reading)
-        _tell(writing, questions.packed(answers.answer(subject, ask.question, ask.sight)))
-        os._exit(0)
+        _answer_and_end(writing, subject, ask)
     os.close(writing)
     try:
         return _heard(reading, ask.seconds)
@@ -144,6 +147,29 @@ def answered(study: Study, ask: Ask) -> questions.Answer:
         with contextlib.suppress(ProcessLookupError):
             os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
+
+
+def _answer_and_end(file: int, subject: answers.Subject, ask: Ask) -> NoReturn:
+    """Be the copy."""
+    try:
+        _restrain()
+        data = b""
+        with contextlib.suppress(MemoryError):  # and let go of what took it
+            data = questions.packed(answers.answer(subject, ask.question, ask.sight))
+        _tell(file, data or questions.packed(questions.Answer(problem=TOO_MUCH)))
+    finally:
+        os._exit(0)
+
+
+def _restrain() -> None:
+    """Go behind everybody else for the processor, go first where memory runs out, and take no more of it than there is room for."""
+    with contextlib.suppress(OSError, ValueError):
+        os.nice(10)
+        Path("/proc/self/oom_score_adj").write_text("1000")
+    with contextlib.suppress(OSError, ValueError):
+        held = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+        most = held + max(ROOM, held)
+        resource.setrlimit(resource.RLIMIT_AS, (most, resource.getrlimit(resource.RLIMIT_AS)[1]))
 
 
 def _tell(file: int, data: bytes) -> None:
