@@ -13,9 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from web_people import People, inside, shared
 
-from pumice.api import kinds
+from pumice.api import decoding, kinds
 from pumice.study.following.scene import EvictionRow
 from pumice.web import access, hiding, sight
+from pumice.web.cluster import Cluster
 from pumice.web.reviews import Person
 from testbed import waiting
 
@@ -60,6 +61,7 @@ def test_who_may_list_nothing_sees_nothing_and_is_told_so():
     assert scene["rows"] == {"queues": {}, "jobs": {}, "nodes": {}}
     assert scene["evictions"] == scene["pulse"] == []
     assert scene["total"] == {}
+    assert set(scene["facts"]) == {"live"}
     assert scene["pods"] == 0
     assert session["user"] == "someone"
     assert "may list nothing" in session["notes"][0]
@@ -130,6 +132,83 @@ def test_what_if_answers_without_names_of_others_and_only_about_what_may_be_seen
     assert "secret" not in str(rehearsed[1])
     assert "problem" not in rehearsed[1]
     assert [drained[0], compared[0], nobody[0]] == [403, 403, 403]
+
+
+def waiting_elsewhere():
+    """A cluster in which a Job of another namespace waits for a node, its pods not made yet."""
+    cluster = Cluster("a test", lambda: worlds.NOW)
+    worlds.feed(cluster, "ADDED", worlds.queue("default"), worlds.queue("root"), worlds.node("n-0", cpu="1"), worlds.group("own"), worlds.pod("own-0", "own", cpu="8"))  # fmt: skip
+    template = {"spec": {"containers": [{"name": "c", "image": "x", "resources": {"requests": {"cpu": "8"}}}]}}
+    task = {"name": "brain", "replicas": 2, "template": template}
+    metadata = {"name": "hush", "namespace": "other", "uid": "uid-hush", "creationTimestamp": worlds.CREATED}
+    spec = {"schedulerName": "volcano", "minAvailable": 2, "queue": "default", "tasks": [task]}
+    job = {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "metadata": metadata, "spec": spec}
+    data = msgspec.json.encode(job)
+    cluster.objects.feed(kinds.JOB, "ADDED", decoding.decode_json(kinds.JOB, data), data)
+    cluster.turn()
+    return cluster
+
+
+def tried(rights, *pasted, cluster=None):
+    """Ask somebody's page what some manifests would do; returns the answers."""
+
+    async def run():
+        async with inside(cluster or waiting_elsewhere(), People({"team": rights})) as served:
+            page = await served.open()
+            await page.sign_in("team")
+            await waiting.soon(lambda: not settling(served, "team"))
+            texts = [msgspec.json.encode(each).decode() for each in pasted]
+            return [await page.post("/api/what-if", {"type": "what-if", "manifests": text}) for text in texts]
+
+    return asyncio.run(run())
+
+
+def test_node_that_is_tried_tells_nothing_of_jobs_elsewhere_but_how_they_stand():
+    nodes = [worlds.node(name, cpu="16") for name in ("n-7", "n-8")]
+    ((_, refused),) = tried(OF_A, nodes)
+    assert "Node n-7 is for the whole cluster" in refused["problem"]
+    ((_, whole),) = tried(web_people.EVERYTHING, nodes)
+    assert {"other/hush", "a/own"} == {each["job"] for each in whole["comparison"]["jobs"]}
+    assert "hush-brain-0" in str(whole)
+    ((_, told),) = tried(OF_A | {"nodes"}, nodes)
+    own, other = told["comparison"]["jobs"]
+    assert own["job"] == "a/own"
+    assert own["after"]["nodes"] == {"own-0": own["after"]["nodes"]["own-0"]}
+    assert other["job"] == "a job elsewhere"
+    assert other["after"] == {**other["before"], "standing": "starts"}
+    assert (other["after"]["pods"], other["after"]["nodes"], other["after"]["queue"]) == (0, {}, "")
+    assert told["comparison"]["queues"] == []
+    for word in ("hush", "brain", "other"):
+        assert word not in str(told)
+
+
+def named(kind, name="x", api_version="v1", **metadata):
+    return {"apiVersion": api_version, "kind": kind, "metadata": {"name": name, **metadata}, "spec": {}}
+
+
+def test_only_what_may_be_seen_may_be_tried():
+    queue, rule = worlds.queue("q"), named("StorageClass", api_version="storage.k8s.io/v1")
+    urgent = {**named("PriorityClass", api_version="scheduling.k8s.io/v1"), "value": 9}
+    pasted = [worlds.group("g", namespace="b"), named("Pod"), queue, urgent, rule]
+    refused = [told.get("problem", "") for _, told in tried(OF_A, *pasted)]
+    assert "PodGroup g is in namespace b" in refused[0]
+    assert "Pod x is in namespace default" in refused[1]
+    assert all("is for the whole cluster" in each for each in refused[2:])
+    shared_ones = [told.get("problem", "") for _, told in tried(OF_A | {"queues"}, queue, urgent, rule)]
+    assert shared_ones[:2] == ["", ""]
+    assert "StorageClass x is for the whole cluster" in shared_ones[2]
+
+
+def test_how_the_scheduler_does_is_told_to_who_may_read_the_policy():
+    def facts(rights):
+        cluster = shared()
+        cluster.told({"notes": ["/etc/policy: line 3"], "scheduler": {"troubles": ["x"]}, "sharesProblem": "line 3"})
+        cluster.turn()
+        ((_, scene),) = looked(rights, "/api/scene", cluster=cluster)
+        return set(scene["facts"])
+
+    assert facts(OF_A | {"queues"}) == {"source", "live"}
+    assert facts(OF_A | {"queues", "configmaps"}) >= {"source", "live", "notes", "scheduler", "sharesProblem"}
 
 
 def test_changes_that_are_pushed_are_those_that_may_be_seen_and_more_rights_begin_anew():

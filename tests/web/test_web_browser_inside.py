@@ -23,7 +23,7 @@ async def sign_in(page, token):
 
 def test_who_signs_in_sees_what_they_may_and_who_signs_out_nothing():
     async def run():
-        people = People({"ada": {"podgroups@a", "pods@a", "nodes"}})
+        people = People({"ada": {"podgroups@a", "pods@a", "nodes", "configmaps"}})
         cluster = shared()
         cluster.told({"scheduler": {"leading": True, "decided": 7, "skipped": 1, "median": 4.25, "longest": 1250.0, "last": 3.0, "breakdowns": {"gang": 2}, "troubles": [], "silence": 0}})  # fmt: skip
         cluster.turn()

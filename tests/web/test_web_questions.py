@@ -17,8 +17,9 @@ from pumice.api import kinds
 from pumice.framework import registry
 from pumice.model import resources
 from pumice.study import explanation, explanation_text, files
+from pumice.study.state import StudyError
 from pumice.web import asking, questions, sources, studying
-from pumice.web.sight import EVERYTHING
+from pumice.web.sight import EVERYTHING, Sight
 
 EXAMPLE = "docs/examples/why/03-queue-capability.yaml"
 
@@ -180,6 +181,27 @@ def test_what_if_and_policy_say_what_the_commands_say():
     policy = msgspec.json.decode(studying.answered(study, ask_of(questions.Policy())).body)
     assert policy["actions"] == ["enqueue", "allocate", "backfill"]
     assert policy["source"] == "the built-in default"
+
+
+def test_what_breaks_down_is_told_in_full_only_to_who_sees_everything(monkeypatch):
+    def told(sight):
+        return studying.answered(small(), questions.Ask(questions.Shares(), worlds.NOW, 30.0, sight)).problem
+
+    def fail(*_args, **_kwargs):
+        raise StudyError("b/secret")
+
+    def break_down(*_args, **_kwargs):
+        raise KeyError("secret-0")
+
+    own = Sight(queues=True, groups=frozenset({"a"}))
+    for what in (fail, break_down):
+        monkeypatch.setattr(studying.configuring, "choose", what)
+        assert "secret" in told(EVERYTHING)
+        assert told(own) == studying.NO_MODEL
+    monkeypatch.undo()
+    monkeypatch.setattr(studying.answers, "_shares", break_down)
+    assert "secret" in told(EVERYTHING)
+    assert told(own) == studying.answers.BREAKS_DOWN
 
 
 def test_object_that_cannot_be_read_hides_nobody_else():

@@ -51,7 +51,7 @@ def _ran(found: Comparison) -> str:
 
 
 def _fares(outcome: JobOutcome) -> str:
-    if outcome.standing in ("is not there", "has no pods", "ends"):
+    if not outcome.pods:
         text: str = outcome.standing
     else:
         where = f" on {_nodes(outcome)}" if outcome.nodes else ""

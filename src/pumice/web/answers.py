@@ -24,7 +24,7 @@ from pumice.study import (
     rights,
 )
 from pumice.study.state import StudyError
-from pumice.web import hiding, questions
+from pumice.web import hiding, questions, rehearsing
 from pumice.web.sight import EVERYTHING
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from pumice.web.sight import Sight
 
 PASTED: Final = "what was pasted"
+BREAKS_DOWN: Final = "the answer breaks down; somebody who may see the whole cluster is told why"
 MOST_PODS: Final = 20_000
 MOST_SIZE: Final = 256 << 20
 """Pods, and bytes of them, that what is pasted may come to; the CLI takes more."""
@@ -59,7 +60,10 @@ def registry(plugins: str) -> Registry:
 
 def answer(subject: Subject, question: questions.Question, sight: Sight = EVERYTHING) -> questions.Answer:
     """Answer a question, without names that may not be seen; what goes wrong is part of the answer."""
-    told = _answered(subject, question)
+    try:
+        told = _answered(subject, question, sight)
+    except rehearsing.RefusedError as error:
+        return questions.Answer(problem=str(error))
     if sight.is_whole:
         return told
     hider = _hider(subject, sight)
@@ -88,7 +92,7 @@ def _hider(subject: Subject, sight: Sight) -> hiding.Hider:
     return hiding.Hider(sight, namespaces.__contains__, lambda name: None if name in known else hidden.get(name))
 
 
-def _answered(subject: Subject, question: questions.Question) -> questions.Answer:
+def _answered(subject: Subject, question: questions.Question, sight: Sight) -> questions.Answer:
     try:
         match question:
             case questions.Explain():
@@ -98,14 +102,15 @@ def _answered(subject: Subject, question: questions.Question) -> questions.Answe
             case questions.Policy():
                 found = _policy(subject)
             case questions.WhatIf():
-                found = _what_if(subject, question)
+                found = _what_if(subject, question, sight)
         return questions.Answer(body=msgspec.json.encode(found))
     except StudyError as error:
         return questions.Answer(problem=str(error))
-    except MemoryError:
-        raise  # there may not even be enough to tell it
+    except (MemoryError, rehearsing.RefusedError):
+        raise  # there may not even be memory to tell it; what is refused has nothing to be hidden
     except Exception as error:  # noqa: BLE001  whoever asked is told
-        return questions.Answer(problem=f"the answer breaks down: {type(error).__name__}: {error}")
+        why = f"the answer breaks down: {type(error).__name__}: {error}"
+        return questions.Answer(problem=why if sight.is_whole else BREAKS_DOWN)
 
 
 def _explained(subject: Subject, asked: questions.Explain) -> dict[str, Any]:
@@ -157,13 +162,15 @@ def _policy(subject: Subject) -> dict[str, Any]:
     }
 
 
-def _what_if(subject: Subject, asked: questions.WhatIf) -> dict[str, Any]:
+def _what_if(subject: Subject, asked: questions.WhatIf, sight: Sight) -> dict[str, Any]:
     before = after = subject.policy
     rights.check(subject.state, before.configuration, given_policy=bool(subject.given))
     if asked.config:
         after = configuring.Policy(configuring.load_text(asked.config, PASTED, subject.known), PASTED, before.options)
     bounds = expanding.Bounds(MOST_PODS, MOST_SIZE)
     manifests = tuple(files.manifests_in(asked.manifests, PASTED, bounds)) if asked.manifests else ()
+    rehearsing.check(manifests, sight)
     change = comparing.Change(apply=manifests, drain=asked.drain)
     found = comparing.compare(subject.state, before, after, subject.known, change=change)
+    found = found if sight.is_whole else rehearsing.seen(found, sight)
     return {"comparison": found, "lines": list(comparison_text.lines(found))}

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 _PIECE: Final = 1 << 16
 ROOM: Final = 1 << 30
 """Bytes that a copy may take beside those of the process that it is a copy of; as many again, if those are more."""
+NO_MODEL: Final = "no model of this cluster can be made; somebody who may see the whole cluster is told why"
 TOO_MUCH: Final = "this takes more memory than one answer may have; ask about less"
 _KINDS: Final = {(kind.api_version, kind.name): kind for kind in kinds.KINDS}
 
@@ -131,10 +132,11 @@ def answered(study: Study, ask: Ask) -> questions.Answer:
     try:
         subject = study.prepare(ask.now)
     except StudyError as error:
-        return questions.Answer(problem=str(error))
+        return questions.Answer(problem=str(error) if ask.sight.is_whole else NO_MODEL)
     except Exception as error:  # noqa: BLE001  whoever asked is told, and the next question starts from the objects again
         study.forget_model()
-        return questions.Answer(problem=f"the model of this cluster breaks down: {type(error).__name__}: {error}")
+        why = f"the model of this cluster breaks down: {type(error).__name__}: {error}"
+        return questions.Answer(problem=why if ask.sight.is_whole else NO_MODEL)
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:

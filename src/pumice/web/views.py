@@ -20,7 +20,10 @@ MOST_KEPT: Final = 64
 _EVICTIONS: Final = msgspec.json.Decoder(EvictionRow)
 _JOBS: Final = msgspec.json.Decoder(JobRow)
 _WITHOUT_REASON: Final = b'"reason":""'
+_FOR_ALL: Final = ("live",)
 _QUEUE_FACTS: Final = ("queues", "sharesProblem")
+_POLICY_FACTS: Final = ("notes", "scheduler", "sharesProblem")
+"""What quotes the policy: names of plugins and files, and what is wrong with them."""
 _NODE_FACTS: Final = ("hyperNodes",)
 
 
@@ -93,10 +96,18 @@ def _job(row: bytes, hider: hiding.Hider) -> bytes:
 
 def _facts(facts: Iterable[tuple[str, bytes]], sight: Sight, hider: hiding.Hider) -> Iterator[tuple[str, bytes]]:
     for name, data in facts:
-        if (name in _QUEUE_FACTS and not sight.queues) or (name in _NODE_FACTS and not sight.nodes):
-            continue
-        value: Any = msgspec.json.decode(data)
-        yield name, data if name in _NODE_FACTS else msgspec.json.encode(hider.value(value))
+        if _may_know(name, sight):
+            value: Any = msgspec.json.decode(data)
+            yield name, data if name in _NODE_FACTS else msgspec.json.encode(hider.value(value))
+
+
+def _may_know(name: str, sight: Sight) -> bool:
+    return not (
+        (name not in _FOR_ALL and sight.is_nothing)
+        or (name in _QUEUE_FACTS and not sight.queues)
+        or (name in _NODE_FACTS and not sight.nodes)
+        or (name in _POLICY_FACTS and not sight.policy)
+    )
 
 
 def _evictions(evictions: Iterable[bytes], sight: Sight) -> Iterator[bytes]:

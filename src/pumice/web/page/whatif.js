@@ -42,7 +42,7 @@ export function whatIf({ job, node }) {
 }
 
 const fares = (outcome) => {
-  if (["is not there", "has no pods", "ends"].includes(outcome.standing)) return outcome.standing;
+  if (!outcome.pods) return outcome.standing;
   const gone = outcome.evicted.length ? `, ${outcome.evicted.length} evicted` : "";
   return `${outcome.standing} (${outcome.placed} of ${outcome.pods})${gone}`;
 };
