@@ -6,6 +6,7 @@ Nothing here knows a rule that is under test.
 from __future__ import annotations
 
 import functools
+import re
 
 from pumice.api import kinds
 from pumice.cache.cache import Cache
@@ -253,12 +254,21 @@ class Desk:
         return self.cluster.nodes.by_name[name]
 
 
+_SINCE = re.compile(r" \(cycle \d+\)")
+_OF_QUEUE = re.compile(r": queue .*$", re.MULTILINE)
+
+
+def said_of(record, key):
+    """Return what is said of a job but for when, and for the numbers of its queue: who lies dormant was told so in an earlier cycle, with the numbers of then."""
+    return _OF_QUEUE.sub(lambda found: re.sub(r"\d", "", found[0]), _SINCE.sub("", record.explain(key)))
+
+
 def played(desk, waves, told=list, look=lambda _cluster: None):
     """Feed waves of objects, a cycle each; give what was sent and what was said, lines as `told` shows them."""
     said = []
     for wave in waves:
         desk.feed(*wave)
         record = desk.cycle()
-        said.append([*told(record.trace()), *(record.explain(key) for key in sorted(desk.cluster.jobs))])
+        said.append([*told(record.trace()), *(said_of(record, key) for key in sorted(desk.cluster.jobs))])
         look(desk.cluster)
     return [repr(effect) for effect in desk.world.effects], said

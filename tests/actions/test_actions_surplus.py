@@ -8,7 +8,7 @@ from unittest import mock
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from builders import Desk, group, node, pod, priority_class, queue
+from builders import Desk, group, node, pod, priority_class, queue, said_of
 from pumice.actions.placing import rounds, surplus, task_runs
 from pumice.framework.plugin import Action
 
@@ -106,7 +106,7 @@ def decide(text, waves):
     for wave in waves:
         desk.feed(*wave)
         record = desk.cycle()
-        said.append([*merged(record.trace()), *(record.explain(key) for key in sorted(desk.cluster.jobs))])
+        said.append([*merged(record.trace()), *(said_of(record, key) for key in sorted(desk.cluster.jobs))])
     return [repr(effect) for effect in desk.world.effects], said
 
 

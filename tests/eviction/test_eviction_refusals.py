@@ -2,13 +2,12 @@
 
 import os
 import random
-import re
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from builders import Desk, group, metadata, node, pod, priority_class, queue
+from builders import Desk, group, metadata, node, pod, priority_class, queue, said_of
 from pumice.actions.eviction import asking, candidate_columns, search, telling
 from pumice.cache.options import Options
 from pumice.plugins.proportion import Proportion
@@ -44,16 +43,6 @@ def budget(name, allowed, version):
 
 
 # -- as if it were found out anew ------------------------------------------------------------------------------
-
-
-SINCE = re.compile(r" \(cycle \d+\)")
-OF_QUEUE = re.compile(r": queue .*$", re.MULTILINE)
-
-
-def said(record, key):
-    """Return what is said of a job; who lies dormant was told so in an earlier cycle, with the numbers that its queue had then, or had when this cycle began."""
-    text = SINCE.sub("", record.explain(key))
-    return OF_QUEUE.sub(lambda found: re.sub(r"\d", "", found[0]), text)
 
 
 class Life:
@@ -161,7 +150,7 @@ class Life:
             record = desk.cycle()
             sent = [repr(effect) for effect in desk.world.effects]
             desk.world.effects.clear()
-            found.append((sent, [said(record, key) for key in sorted(desk.cluster.jobs)]))
+            found.append((sent, [said_of(record, key) for key in sorted(desk.cluster.jobs)]))
         return found
 
 

@@ -6,7 +6,7 @@ import asyncio
 import io
 
 from pumice.kube.access.credentials import TokenFile
-from tests.storm import api_server, network, oracle, weather, webhooks
+from tests.storm import api_server, hooks, network, oracle, weather
 from tests.storm import loop as loops
 from tests.storm.program import Controllers, Scheduler
 
@@ -22,7 +22,7 @@ class World:
         self.weather = weather.Weather(loops.chance(seed, "weather"))
         self.oracle = oracle.Oracle(self)
         self.host = network.Host(self.loop, self.weather, self.oracle.sent)
-        self.calls = webhooks.Calls(self.loop, self.weather, lambda: self.hooks)
+        self.calls = hooks.Calls(self.loop, self.weather, lambda: self.hooks)
         self.api = api_server.ApiServer(self.loop, self.host, self._seen, self.calls.call)
         api_server.reseed(seed)
         self.api.boot()
@@ -56,11 +56,11 @@ class World:
 
     def ask_webhooks(self, policy):
         """Judge by programs of their own from now on."""
-        self.hooks = [webhooks.Webhooks(self, "hook-a"), webhooks.Webhooks(self, "hook-b")]
+        self.hooks = [hooks.Webhooks(self, "hook-a"), hooks.Webhooks(self, "hook-b")]
         for program in self.hooks:
             program.start()
         self.api.judge(False)
-        for made in webhooks.configurations(policy):
+        for made in hooks.configurations(policy):
             self.create(made)
 
     def credentials(self):
