@@ -327,6 +327,20 @@ def test_hundred_pages_of_one_person_and_those_that_nobody_looks_at_cost_no_revi
     assert left == {}
 
 
+def test_one_name_is_known_with_few_sets_of_groups_at_a_time():
+    async def run():
+        clock = Clock()
+        _, kept, (who,) = await asked({"pods"}, clock=clock)
+        for number in range(access.MOST_OF_ONE):
+            clock.now += 1
+            kept.sight(Person("p0", (f"group-{number}",)))
+        return who, list(kept._people)
+
+    who, left = asyncio.run(run())
+    assert len(left) == access.MOST_OF_ONE
+    assert who not in left
+
+
 def test_reviews_are_limited_in_rate_and_everybody_has_their_turn():
     async def run():
         people = People({"one": set(), "two": set()})

@@ -183,6 +183,14 @@ def test_what_if_and_policy_say_what_the_commands_say():
     assert policy["source"] == "the built-in default"
 
 
+def test_names_that_are_near_are_told_to_who_sees_everything():
+    own = Sight(groups=frozenset({"a"}), pods=frozenset({"a"}))
+    for name in ("a/wait", "a/" + "x" * 40):
+        ask = questions.Ask(questions.Explain("job", name), worlds.NOW, 30.0, own)
+        assert studying.answered(small(), ask).problem == f"no job '{name}'"
+        assert ";" in studying.answered(small(), ask_of(ask.question)).problem
+
+
 def test_what_breaks_down_is_told_in_full_only_to_who_sees_everything(monkeypatch):
     def told(sight):
         return studying.answered(small(), questions.Ask(questions.Shares(), worlds.NOW, 30.0, sight)).problem

@@ -7,6 +7,7 @@ import base64
 import json
 import ssl
 import time
+from types import SimpleNamespace
 
 import aiohttp
 import pytest
@@ -16,7 +17,8 @@ from web_people import People, inside
 
 from pumice.kube import errors
 from pumice.local_cluster import platforms
-from pumice.web import guarding, reviews, serving, sessions, showing_certificates
+from pumice.web import guarding, reviewing, reviews, serving, sessions, showing_certificates
+from pumice.web.inside import _context
 from pumice.web.relaying import Begin
 from pumice.web.reviewing import COOKIE
 from pumice.web.reviews import ApiReviews, Person, Question, ReviewError
@@ -197,6 +199,44 @@ def test_certificate_of_a_named_authority_stands_for_user_and_groups(tmp_path):
     assert people.tokens == 0
 
 
+def test_certificate_that_ends_while_its_connection_is_kept_is_good_no_more(tmp_path, monkeypatch):
+    ours = testbed_certificates.Authority(tmp_path)
+
+    async def run(found):
+        page = await found.open(ours.client("ada"))
+        before = await page.get("/api/scene")
+        later = time.time() + 100 * 365 * 86400
+        monkeypatch.setattr(reviewing, "time", SimpleNamespace(time=lambda: later))
+        return before[0], (await page.get("/api/scene"))[0]
+
+    assert served(run, People({"ada": set()}), client_ca=ours.pair.certificate) == (200, 401)
+
+
+def test_certificate_has_one_name():
+    parts = [(("commonName", "ada"),), (("organizationName", "team"),)]
+    assert reviews.of_certificate(parts) == Person("ada", ("team", "system:authenticated"))
+    assert reviews.of_certificate([*parts, (("commonName", "root"),)]) is None
+    assert reviews.of_certificate([(("commonName", ""),)]) is None
+    assert reviews.of_certificate(parts[1:]) is None
+
+
+def test_connections_with_certificates_are_never_taken_up_again(tmp_path):
+    ours = testbed_certificates.Authority(tmp_path)
+    context = _context(Begin(address=":0", client_ca=str(ours.pair.certificate)))
+    assert context.num_tickets == 0
+    assert context.options & ssl.OP_NO_TICKET
+
+
+def test_who_signs_in_again_leaves_no_session_behind():
+    async def run(found):
+        page = await found.open()
+        await page.sign_in("admin")
+        await page.sign_in("admin")
+        return len(found.guard.sessions), (await page.get("/api/scene"))[0]
+
+    assert served(run) == (1, 200)
+
+
 def test_thousand_connections_are_bounded_and_lock_nobody_out():
     platforms.allow_many_files()  # both ends are in this process
 
@@ -315,7 +355,7 @@ class Api:
 
 
 def test_reviews_send_who_it_is_and_take_only_a_clear_yes():
-    user = {"username": "ada", "uid": "7", "groups": ["g"], "extra": {"k": ["v"]}}
+    user = {"username": "ada", "uid": "7", "groups": ["g"], "extra": {"k": ["v"], reviews.CHANGES_EACH_TIME: ["JTI=1"]}}
     api = Api({"authenticated": True, "user": user}, {"allowed": True}, {"allowed": False}, {}, {"allowed": "true"})
 
     async def run():
@@ -339,7 +379,7 @@ def test_reviews_send_who_it_is_and_take_only_a_clear_yes():
         ({"authenticated": False}, "does not know this token"),
         ({}, "does not know this token"),
         ({"authenticated": True, "user": {}}, "does not know this token"),
-        (errors.UnreachableError("no connection"), "cannot be checked just now: no connection"),
+        (errors.UnreachableError("no connection"), "cannot be checked just now; the log of the page says why$"),
     ],
 )
 def test_who_is_not_known_is_told_what_to_do(answer, told):

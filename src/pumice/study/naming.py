@@ -20,6 +20,10 @@ NEAR: Final = 3
 _JOB_LABEL: Final = "volcano.sh/job-name"
 
 
+class UnknownNameError(StudyError):
+    """A name that nothing has."""
+
+
 def find(state: State, what: What, name: str, namespace: str = "") -> str:
     """Return the key of what is meant, or raise an error that names what is near."""
     if what in ("queue", "node"):
@@ -126,7 +130,7 @@ def _one(what: str, name: str, found: list[str], known: Iterable[str]) -> str:
         if listed
         else "; there are none"
     )
-    raise StudyError(f"no {what} {name!r}{hint}")
+    raise UnknownNameError(f"no {what} {name!r}{hint}")
 
 
 def _key(namespace: str, name: str) -> str:

@@ -35,6 +35,8 @@ AGAIN: Final = 5.0
 FIRST: Final = 10.0
 """Seconds that signing in waits for the first answers."""
 MOST_PEOPLE: Final = 1000
+MOST_OF_ONE: Final = 5
+"""Of one name with different groups and the like."""
 
 _POD, _GROUP, _NATIVE = (
     (kind.group, kind.plural) for kind in (kinds.POD, kinds.POD_GROUP, kinds.NATIVE_POD_GROUP)
@@ -191,8 +193,10 @@ class Access:
         now = self._now()
         known = self._people.get(person)
         if known is None:
-            if len(self._people) >= MOST_PEOPLE:
-                del self._people[min(self._people, key=lambda each: self._people[each].seen)]
+            own = [each for each in self._people if each.name == person.name]
+            if len(own) >= MOST_OF_ONE or len(self._people) >= MOST_PEOPLE:
+                among = own if len(own) >= MOST_OF_ONE else self._people
+                del self._people[min(among, key=lambda each: self._people[each].seen)]
             known = self._people[person] = _Known(now)
         known.seen = now
         return known

@@ -21,6 +21,7 @@ from pumice.study import (
     explanation_text,
     files,
     leaving,
+    naming,
     rights,
 )
 from pumice.study.state import StudyError
@@ -104,6 +105,9 @@ def _answered(subject: Subject, question: questions.Question, sight: Sight) -> q
             case questions.WhatIf():
                 found = _what_if(subject, question, sight)
         return questions.Answer(body=msgspec.json.encode(found))
+    except naming.UnknownNameError as error:
+        # What is near may be elsewhere, and its number tells of it.
+        return questions.Answer(problem=str(error) if sight.is_whole else str(error).partition(";")[0])
     except StudyError as error:
         return questions.Answer(problem=str(error))
     except (MemoryError, rehearsing.RefusedError):

@@ -153,6 +153,9 @@ def _context(begin: Begin) -> ssl.SSLContext:
         except (OSError, ssl.SSLError) as error:
             raise CannotServeError(f"--web-client-ca {begin.client_ca} cannot be used: {error}") from error
         context.verify_mode = ssl.CERT_OPTIONAL
+        # A session that is taken up again would not show its certificate again, which may have ended.
+        context.options |= ssl.OP_NO_TICKET
+        context.num_tickets = 0
     return context
 
 

@@ -78,6 +78,8 @@ class Reviewed(Guard):
         if certificate is None or person is None:
             return None
         ends = ssl.cert_time_to_seconds(certificate["notAfter"])
+        if time.time() >= ends:
+            return None  # it was good when the connection began
         return _Viewer(person, self._access, lambda: time.time() < ends)
 
     async def sign_in(self, request: web.Request) -> web.Response:
@@ -97,6 +99,7 @@ class Reviewed(Guard):
         self.attempts.succeeded(address)
         await self._access.meet(person)
         response = web.json_response({"user": person.name})
+        self.sessions.end(request.cookies.get(COOKIE, ""))
         made = self.sessions.begin(person, reviews.ends(token))
         response.set_cookie(COOKIE, made, httponly=True, samesite="Strict", secure=True, path="/")
         return response

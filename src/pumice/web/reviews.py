@@ -7,6 +7,7 @@ import binascii
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 import msgspec
+from aiohttp.log import server_logger
 
 from pumice.api import kinds
 from pumice.kube import errors
@@ -21,6 +22,8 @@ ACCESS_REVIEW: Final = kinds.Kind(
     name="SubjectAccessReview", group="authorization.k8s.io", version="v1", plural="subjectaccessreviews", namespaced=False
 )  # fmt: skip
 EVERYBODY: Final = "system:authenticated"
+CHANGES_EACH_TIME: Final = "authentication.kubernetes.io/credential-id"
+"""What every token of somebody has another of; whoever signs in again is the same person."""
 
 
 class Person(msgspec.Struct, frozen=True):
@@ -70,7 +73,11 @@ class ApiReviews:
 
     async def person(self, token: str) -> Person:
         """Say whose token this is, by a TokenReview for the audience of the API server."""
-        status = await self._review(TOKEN_REVIEW, {"token": token}, "the token cannot be checked just now")
+        try:
+            status = await self._review(TOKEN_REVIEW, {"token": token})
+        except errors.KubeError as error:
+            server_logger.warning("a token cannot be checked: %s", error)
+            raise ReviewError("the token cannot be checked just now; the log of the page says why") from error
         user = status.get("user") or {}
         if not status.get("authenticated") or not user.get("username"):
             raise ReviewError(
@@ -82,7 +89,7 @@ class ApiReviews:
             name=str(user["username"]),
             groups=tuple(user.get("groups") or ()),
             uid=str(user.get("uid") or ""),
-            extra=tuple((key, tuple(extra[key])) for key in sorted(extra)),
+            extra=tuple((key, tuple(extra[key])) for key in sorted(extra) if key != CHANGES_EACH_TIME),
         )
 
     async def may(self, person: Person, question: Question) -> bool:
@@ -96,16 +103,15 @@ class ApiReviews:
             "extra": {key: list(values) for key, values in person.extra},
             "resourceAttributes": {**asked, **{key: value for key, value in where.items() if value}},
         }
-        status = await self._review(ACCESS_REVIEW, spec, "what you may see cannot be asked for just now")
+        try:
+            status = await self._review(ACCESS_REVIEW, spec)
+        except errors.KubeError as error:
+            raise ReviewError(f"what you may see cannot be asked for just now: {error}") from error
         return status.get("allowed") is True
 
-    async def _review(self, kind: kinds.Kind, spec: dict[str, Any], problem: str) -> dict[str, Any]:
+    async def _review(self, kind: kinds.Kind, spec: dict[str, Any]) -> dict[str, Any]:
         manifest = {"apiVersion": kind.api_version, "kind": kind.name, "metadata": {}, "spec": spec}
-        try:
-            found = await self._client.create(kind, manifest)
-        except errors.KubeError as error:
-            raise ReviewError(f"{problem}: {error}") from error
-        status = found.get("status")
+        status = (await self._client.create(kind, manifest)).get("status")
         return status if isinstance(status, dict) else {}
 
 
@@ -123,10 +129,10 @@ def ends(token: str) -> float | None:
 
 
 def of_certificate(subject: Any) -> Person | None:
-    """Take the common name of a certificate for the user and its organisations for the groups, as the API server does; None without a name."""
+    """Take the common name of a certificate for the user and its organisations for the groups, as the API server does; None without a name, or with several."""
     named = [pair for part in subject or () for pair in part]
-    name = next((value for key, value in named if key == "commonName"), "")
-    if not name:
+    name, *others = [value for key, value in named if key == "commonName"] or [""]
+    if not name or others:
         return None
     groups = dict.fromkeys([*(value for key, value in named if key == "organizationName"), EVERYBODY])
     return Person(name, tuple(groups))
