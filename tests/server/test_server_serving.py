@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import socket
 import ssl
 import types
 
@@ -11,11 +13,12 @@ import pytest
 from server_desk import Lines, read
 
 from kube import virtual_loop
-from pumice.server import reporting, serving
+from pumice.server import handshakes, reporting, serving
+from pumice.server.flags import addresses
 from pumice.server.health import checks
 from pumice.server.logs import verbosity
 from pumice.server.threads import io_thread
-from testbed import certificates
+from testbed import certificates, waiting
 
 
 class Shown:
@@ -94,6 +97,67 @@ def test_clients_that_only_keep_their_connections_lock_nobody_out():
                 writer.close()
 
     asyncio.run(served(read(enable_metrics=True, listen_address="127.0.0.1:0"), Shown(), lines, ask))
+
+
+@contextlib.asynccontextmanager
+async def over_tls(tmp_path, **options):
+    """Serve health over TLS; gives the listener, its address, and how clients trust it."""
+    authority = certificates.Authority(tmp_path)
+    pair = authority.server("health", ["IP:127.0.0.1"])
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(pair.certificate, pair.key)
+    trust = ssl.create_default_context(cafile=authority.pair.certificate)
+    listener = serving.Listener(serving.health_app(Shown()), **options)
+    bound = await listener.start(addresses.Address("127.0.0.1", 0), context)
+    try:
+        yield listener, bound, trust
+    finally:
+        await listener.cleanup()
+
+
+def test_clients_that_only_begin_with_tls_are_bounded_and_lock_nobody_out(tmp_path, monkeypatch):
+    monkeypatch.setattr(handshakes, "SECONDS", 3600.0)
+
+    async def run():
+        async with over_tls(tmp_path) as (listener, bound, trust), aiohttp.ClientSession() as session:
+            silent = [await asyncio.open_connection(bound.host, bound.port) for _ in range(2 * handshakes.MOST)]
+            async with session.get(f"https://{bound}/healthz", ssl=trust) as answer:
+                assert answer.status == 200
+            under_way = len(listener._handshakes.under_way)
+            with contextlib.suppress(ConnectionError):
+                assert await silent[0][0].read() == b""  # the oldest is dropped
+            for _, writer in silent:
+                writer.transport.abort()
+            return under_way
+
+    assert 0 < asyncio.run(asyncio.wait_for(run(), waiting.PATIENCE)) <= handshakes.MOST
+
+
+def test_who_does_not_speak_tls_is_forgotten_and_whoever_is_pushed_out_goes_at_once(tmp_path, monkeypatch):
+    monkeypatch.setattr(handshakes, "GOODBYE", 3600.0)
+
+    async def run():
+        async with over_tls(tmp_path, most=1) as (listener, bound, trust):
+            reader, writer = await asyncio.open_connection(bound.host, bound.port)
+            writer.write(b"GET / HTTP/1.1\r\n\r\n")
+            await writer.drain()
+            with contextlib.suppress(ConnectionError):
+                await reader.read()
+            writer.close()
+            await waiting.soon(lambda: not listener._handshakes.under_way)
+            deaf = await asyncio.to_thread(_greet, bound, trust)  # never says goodbye
+            await waiting.soon(lambda: len(listener._runner.server.connections) == 1)
+            (first,) = listener._runner.server.connections
+            other = await asyncio.to_thread(_greet, bound, trust)
+            await waiting.soon(lambda: first not in listener._runner.server.connections)
+            for each in (deaf, other):
+                each.close()
+
+    asyncio.run(run())
+
+
+def _greet(bound, trust):
+    return trust.wrap_socket(socket.create_connection((bound.host, bound.port)), server_hostname=bound.host)
 
 
 def test_nothing_is_served_unless_asked_for():

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from aiohttp import web
 
+from pumice.server import handshakes
 from pumice.server.flags import addresses
 from pumice.server.logs import logs, verbosity
 from pumice.server.metrics import exposition
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     Handler = Callable[[web.Request], Awaitable[web.Response]]
 
 MOST_CONNECTIONS: Final = 64  # of one server; one more, and the oldest is closed
-HANDSHAKE: Final = 5.0  # seconds that a client gets for TLS
 
 
 class Judged(Protocol):
@@ -136,14 +136,17 @@ class Listener:
         self._most = most
         self._spared = spared
         self._listening: asyncio.Server | None = None
+        self._handshakes: handshakes.Handshakes | None = None
 
     async def start(self, address: addresses.Address, context: ssl.SSLContext | None) -> addresses.Address:
         """Listen; returns where, with the port that was found if any would do."""
         await self._runner.setup()
-        patience = None if context is None else HANDSHAKE
         self._listening = await asyncio.get_running_loop().create_server(
-            self._admit, address.host, address.port, ssl=context, ssl_handshake_timeout=patience
+            self._admit, address.host, address.port, start_serving=context is None
         )
+        if context is not None:
+            self._handshakes = handshakes.Handshakes(self._admit, context)
+            self._handshakes.listen(self._listening)
         bound = self._listening.sockets[0].getsockname()
         return addresses.Address(bound[0], bound[1])
 
@@ -152,11 +155,16 @@ class Listener:
         assert server is not None  # noqa: S101  it was set up before anybody could come
         there = server.connections
         for oldest in sorted(there, key=self._spared)[: max(0, len(there) + 1 - self._most)]:
+            transport = oldest.transport
             oldest.force_close()
+            if transport is not None:
+                transport.abort()  # without the goodbye of TLS, for which a client may take its time
         return server()
 
     async def cleanup(self) -> None:
         """Stop listening and close what is open."""
+        if self._handshakes is not None:
+            await self._handshakes.close()
         if self._listening is not None:
             self._listening.close()
         await self._runner.cleanup()
