@@ -141,6 +141,7 @@ def volcano_job(replicas, namespace="a", name="gang"):
         ([deployment(20_001)], "Deployment a/big would make 20001 pods, 20001 with those before it, and at most 20000"),
         ([deployment(15_000, "first"), deployment(15_000)], "Deployment a/big would make 15000 pods, 30000 with"),
         ([volcano_job(10**9)], "Job a/gang would make 1000000000 pods"),
+        ([deployment(20_000), deployment(1, "more")], "Deployment a/more would make 1 pods, 20001 with"),
         ([deployment(3_000, size=100_000)], "Deployment a/big would make 3000 pods, which come to 286 MiB"),
     ],
 )

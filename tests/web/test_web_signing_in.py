@@ -115,6 +115,19 @@ def test_whatever_is_given_for_a_token_costs_little_and_is_refused_like_any_othe
     assert seconds < 10  # as the quadratic encoding of half a megabyte takes minutes
 
 
+def test_body_that_is_not_packed_as_it_says_is_no_token():
+    async def run(found):
+        page = await found.open()
+        async with page.session.post(
+            f"{page.address}/api/session", data=b"not packed", headers={"Content-Encoding": "gzip"}
+        ) as response:
+            return response.status, response.headers.get("Content-Security-Policy")
+
+    status, policy = served(run)
+    assert status == 401
+    assert policy
+
+
 def test_body_that_does_not_come_is_not_waited_for(monkeypatch):
     monkeypatch.setattr(guarding, "PATIENCE", 0.05)
 

@@ -173,7 +173,10 @@ async def body(request: web.Request, most: int) -> bytes:
     data = bytearray()
     async with asyncio.timeout(PATIENCE):
         while (told is None or told <= most) and len(data) <= most:
-            piece = await request.content.readany()
+            try:
+                piece = await request.content.readany()
+            except web.RequestPayloadError as error:
+                raise web.HTTPBadRequest(reason="what was sent is not packed as it says") from error
             if not piece:
                 return bytes(data)
             data += piece
@@ -184,7 +187,7 @@ async def given_token(request: web.Request) -> str:
     """Read the token that somebody gives; empty if there is none that could be one."""
     try:
         token = msgspec.json.decode(await body(request, MOST_BODY), type=_Given).token
-    except (msgspec.MsgspecError, ValueError, RecursionError, OSError, web.HTTPRequestEntityTooLarge):
+    except (msgspec.MsgspecError, ValueError, RecursionError, OSError, web.HTTPException):
         return ""
     return token if token.isascii() and len(token) <= LONGEST_TOKEN else ""
 
