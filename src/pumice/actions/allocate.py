@@ -12,8 +12,8 @@ from pumice.actions.placing import (
     gang_fit,
     held_back,
     inside_domains,
-    known_failures,
     minimum,
+    refusals,
     rounds,
     searching,
     surplus,
@@ -24,11 +24,10 @@ from pumice.actions.placing import (
     waiting_tasks,
 )
 from pumice.api import names
-from pumice.framework import dormancy, no_room, reservations, subject
+from pumice.framework import dormancy, reservations, subject
 from pumice.framework.configuration import Configured, Settings, settings
 from pumice.framework.plugin import Action
 from pumice.framework.reasons import BeyondDue, FitSummary
-from pumice.model.statuses import TENTATIVE, Status
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -82,8 +81,7 @@ class Allocate(Action):
 
     def _serve_all(self, session: Session, waiting: Iterable[Job]) -> None:
         """Serve gangs that were left incomplete, then the first job of the first queue until no queue has a job left."""
-        self._failures = known_failures.KnownFailures()
-        self._no_room = no_room.NoRoom(session)
+        self._refusals = refusals.Refusals(session, self.name, self._dormancy)
         self._surplus = surplus.Surplus()
         self._held_back = held_back.HeldBack(session)
         self._blocked: Job | None = None
@@ -96,7 +94,7 @@ class Allocate(Action):
             interrupted = [name for name, listed in members.items() if any(job.is_interrupted for job in listed)]
             self._finish(session, interrupted, jobs, work)
         queues = session.queue_order.queue(session.cluster.queues[name] for name in jobs)
-        together = rounds.Rounds(session, turn_order.Waiting(queues, jobs, work), self._no_room)
+        together = rounds.Rounds(session, turn_order.Waiting(queues, jobs, work), self._refusals.no_room)
         while len(queues):
             if (played := together.play()) is not None:
                 self._bind(session, played.statement, played.served)
@@ -172,11 +170,11 @@ class Allocate(Action):
         """Serve jobs of a queue until one changes anything; before that no other queue could come first."""
         table = session.cluster.nodes
         position = table.position
-        self._failures.begin(queue, position)
+        self._refusals.begin(queue)
         while len(jobs):
             job = jobs.pop()
             tasks = work[job.key]
-            if self._is_known_to_fail(session, queue, job, tasks) or self._would_delay(session, job, tasks):
+            if self._is_refused_at_once(session, queue, job, tasks) or self._would_delay(session, job, tasks):
                 self._tell_of_blocked(session, job)
                 continue
             if (stays := self._held_back.known(queue, job, tasks)) is not None:
@@ -277,7 +275,7 @@ class Allocate(Action):
             return []
         finally:
             if lifted:
-                _hold_again(session, lifted)
+                reservations.hold_again(session, session.reservations, lifted)
                 self._held_back.end()
             self._tell_of_blocked(session, self._blocked)
 
@@ -295,33 +293,13 @@ class Allocate(Action):
         if session.findings.phase(job) == names.PHASE_INQUEUE:
             session.never_running.say(job)
 
-    def _is_known_to_fail(self, session: Session, queue: Queue, job: Job, tasks: list[Task]) -> bool:
-        """Tell at once that a job fails, as an equal one has just failed or since no node has so much: all its tasks are alike, and no node takes one."""
-        first, least = tasks[0], job.min_member
-        if len(tasks) != least or session.reserved or first.nominated or first.gated:
-            return False
-        known = self._failures.of(first)
-        if session.topology.steers(job):
-            return False
-        if least > 1 and any(task.shape is not first.shape or task.bond is not first.bond for task in tasks):
-            return False
-        failure = known if known is not None else self._no_room.failure(queue, job, tasks)
+    def _is_refused_at_once(self, session: Session, queue: Queue, job: Job, tasks: list[Task]) -> bool:
+        """Tell whether a job need not be tried: it was refused, and told why."""
+        failure = self._refusals.at_once(queue, job, tasks)
         if failure is None:
             return False
-        session.findings.attempt(job)
-        if session.findings.errors(job):
-            session.findings.note_fit(tasks, failure)
-            said = telling.shortfall(session, job, 0)
-        else:
-            uids = [first.uid] if least == 1 else [task.uid for task in tasks]
-            session.findings.note_fit_of_all(job, uids, failure)
-            self._let_lie(session, queue, job, first, failure)
-            said = telling.Shortfall(0, least - job.tally.ready, least, len(job.pending), first.name, failure)
-        session.record.judge(job.key, self.name, said)
         if failure.due:
             self._beyond_due[job.key] = job
-        if known is None:
-            self._failures.add(first, failure)
         if session.findings.phase(job) == names.PHASE_INQUEUE:
             session.never_running.say(job)
         return True
@@ -349,28 +327,6 @@ class Allocate(Action):
             with session.attempt(job):
                 session.job_blocked(job)
 
-    def _remember_failure(self, session: Session, queue: Queue, job: Job) -> None:
-        """Keep the reason of a job that failed with its first task, for its equals."""
-        errors = session.findings.errors(job)
-        if session.breakdowns.has(job) or not session.shortcuts.equal_jobs:
-            return  # a breakdown about one says nothing about its equals
-        if errors and session.independence.equals_share_answers:
-            uid, failure = next(iter(errors.items()))
-            if session.job_delay.active and not failure.is_shortage:
-                return  # what is promised to others may be in the way of this one alone
-            self._failures.begin(queue, session.cluster.nodes.position)
-            self._failures.add(job.tasks[uid], failure)
-            self._let_lie(session, queue, job, job.tasks[uid], failure)
-
-    def _let_lie(self, session: Session, queue: Queue, job: Job, task: Task, failure: FitSummary) -> None:
-        """Have a job left alone until something changes for it, if nothing else can help it; what its queue is due may give way yet in this cycle."""
-        if failure.due and session.lending.enabled:
-            return
-        if failure.queue or (session.independence.equals_share_answers and self._no_room.is_too_large(task)):
-            placed = session.findings.last_transactions
-            if not placed or placed.keys().isdisjoint(job.pending):
-                self._dormancy.note(session, queue, job, task, failure)
-
     def _try(
         self, session: Session, queue: Queue, job: Job, tasks: list[Task], is_next: Callable[[], bool] | None
     ) -> list[Task]:
@@ -394,8 +350,7 @@ class Allocate(Action):
         if steered or job.min_task_member or job.policies or any(t.shape is not tasks[0].shape for t in tasks):
             self._is_settled = False
         if not placed and not steered:
-            _tell_equals(session, job, tasks)
-            self._remember_failure(session, queue, job)
+            self._refusals.remember(queue, job, tasks)
         session.record.judge(job.key, self.name, telling.shortfall(session, job, placed))
         self._set_aside(session, job)
         if session.findings.phase(job) == names.PHASE_INQUEUE:
@@ -432,24 +387,6 @@ class Allocate(Action):
             session.record.acquit(job.key, self.name)
         elif session.findings.errors(job):
             session.record.judge(job.key, self.name, telling.shortfall(session, job, 0))
-
-
-def _tell_equals(session: Session, job: Job, tasks: Sequence[Task]) -> None:
-    """Tell all members of a job that are alike what the first was told that found no node."""
-    errors, first = session.findings.errors(job), tasks[0]
-    if first.uid not in errors or len(tasks) != job.min_member:
-        return
-    if all(task.shape is first.shape and task.bond is first.bond for task in tasks):
-        session.findings.note_fit(tasks, errors[first.uid])
-
-
-def _hold_again(session: Session, lifted: Sequence[Task]) -> None:
-    """Hold for a job what it has not used of what was held for it."""
-    for task in lifted:
-        if task.status in TENTATIVE:
-            # It still waits, and a stronger job may still take its room over.
-            session.reserved[task.uid] = task
-    reservations.put_back(session, session.reservations, [task for task in lifted if task.status == Status.PENDING])
 
 
 def _lacking(session: Session, job: Job, tasks: Sequence[Task]) -> list[Task]:

@@ -300,3 +300,12 @@ def lift(session: ReservingSession, job: Job) -> list[Task]:
         session.statements.release(task)
         del session.reserved[task.uid]
     return lifted
+
+
+def hold_again(session: ReservingSession, reservations: Reservations, lifted: Sequence[Task]) -> None:
+    """Hold for a job what it has not used of what was held for it."""
+    for task in lifted:
+        if task.status in TENTATIVE:
+            # It still waits, and a stronger job may still take its room over.
+            session.reserved[task.uid] = task
+    put_back(session, reservations, [task for task in lifted if task.status == Status.PENDING])
