@@ -6,7 +6,7 @@ import pytest
 from simulating import SECOND, simulated
 
 from pumice.api import core, kinds, meta, names
-from pumice.simulate import judging, pages, report
+from pumice.simulate import cases, judging, pages, report
 from pumice.simulate.loading import Loaded
 from pumice.simulate.results import JobResult, PodRun, Result
 from pumice.simulate.trace import Members, Trace, TraceJob, pod_spec
@@ -39,7 +39,7 @@ def trace(given, *asked):
 def test_a_card_without_cpu_beside_it_is_of_no_use_and_one_with_some_is_of_use_to_some():
     given = node(**{"cpu": "8", "nvidia.com/gpu": "2"})
     whole = trace(given, {"cpu": "8", "nvidia.com/gpu": "1"}, {"cpu": "1", "nvidia.com/gpu": "1"})
-    case = judging.Case(Loaded(whole, whole.cluster), simulated(whole))
+    case = cases.Case(Loaded(whole, whole.cluster), simulated(whole))
     # One card is left without cpu; then one that half of the kinds can use; then both, of which all can use each.
     wanted = [(0, 1000.0, 1000), (100 * SECOND, 500.0, 1000), (200 * SECOND, 0.0, 2000)]
     assert case.fragments()[1:] == wanted
@@ -56,13 +56,13 @@ def test_a_share_is_on_the_card_that_the_bind_names_else_on_the_fullest_that_has
     given = trace(node(**{"cpu": "8", "pumice.dev/gpu-milli": "2000"}), share, share, whole)
     runs = [[PodRun(0, "n1", 0, None, cards=(1,))], [PodRun(0, "n1", 10, None, cards=cards)], []]
     jobs = [JobResult(job=index, submit=0, start=0, runs=each) for index, each in enumerate(runs)]
-    case = judging.Case(Loaded(given, given.cluster), Result(policy="p", jobs=jobs, stopped=20))
+    case = cases.Case(Loaded(given, given.cluster), Result(policy="p", jobs=jobs, stopped=20))
     assert [idle for _, _, idle in case.fragments()] == [2000, 1500, 1000]
     assert case.fragments()[-1][1] == pytest.approx(useless)
 
 
 def test_where_nobody_asks_for_cards_there_are_no_fragments():
     plain = trace(node(**{"cpu": "8", "nvidia.com/gpu": "2"}), {"cpu": "8"})
-    case = judging.Case(Loaded(plain, plain.cluster), simulated(plain))
+    case = cases.Case(Loaded(plain, plain.cluster), simulated(plain))
     assert case.fragments() == []
     assert "fragments" not in judging.judge(case)["gpu"]

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from simulating import SECOND, Rigid, simulated, trace_of
 
-from pumice.simulate import judging, metrics
+from pumice.simulate import cases, judging, metrics
 from pumice.simulate.loading import Loaded
 from pumice.simulate.metrics import Interval
 from pumice.simulate.results import JobResult, PodRun, Result
@@ -33,7 +33,7 @@ def case_of(jobs, begun, processors=10, **more):
         for index, (job, start) in enumerate(zip(jobs, begun, strict=True))
     ]
     stopped = max(each.end for each in results)
-    return judging.Case(Loaded(trace, trace.cluster), Result(policy="p", jobs=results, stopped=stopped, **more))
+    return cases.Case(Loaded(trace, trace.cluster), Result(policy="p", jobs=results, stopped=stopped, **more))
 
 
 def test_strict_order_without_backfill_is_judged_as_worked_out():
@@ -100,7 +100,7 @@ def test_figures_of_a_simulation_are_those_of_its_starts(jobs):
     jobs = sorted(jobs)
     trace = trace_of(jobs)
     result = simulated(trace)
-    figures = judging.judge(judging.Case(Loaded(trace, trace.cluster), result))
+    figures = judging.judge(cases.Case(Loaded(trace, trace.cluster), result))
     begun = [each.start // SECOND for each in result.jobs]
     waits = [start - job.submit for start, job in zip(begun, jobs, strict=True)]
     span = max(start + job.run for start, job in zip(begun, jobs, strict=True)) - min(job.submit for job in jobs)

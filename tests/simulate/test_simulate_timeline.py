@@ -6,7 +6,7 @@ import pytest
 from msgspec import structs
 from simulating import SECOND, Rigid, simulated, starts, trace_of
 
-from pumice.simulate import judging
+from pumice.simulate import cases, judging
 from pumice.simulate.loading import Loaded
 
 PLANNED = """
@@ -53,5 +53,5 @@ def test_forecasts_are_held_against_starts():
     told = [each.expected // SECOND for each in result.jobs[1].forecasts]
     assert told[0] == 100
     assert told[1] == 160
-    figures = judging.judge(judging.Case(Loaded(trace, trace.cluster), result))
+    figures = judging.judge(cases.Case(Loaded(trace, trace.cluster), result))
     assert figures["forecast"] == {"mean": 30.0, "absolute": 30.0, "p95": 30.0, "late": 1.0, "without": 0.5}

@@ -16,9 +16,11 @@ from pumice.plugins.fragmentation.fragments import Fragments
 from pumice.simulate import gpus
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
     from pumice.plugins.fragmentation.typical import Kind
-    from pumice.simulate.judging import Case
     from pumice.simulate.results import PodRun
+    from pumice.simulate.trace import Given, Trace, TraceJob
 
 SHARE: Final = 95
 """The kinds that count cover so many percent of the pods of the trace, as where the plugin learns them."""
@@ -57,20 +59,22 @@ class _Node:
             self.left[index] += amount
 
 
-def levels(case: Case) -> list[Level]:
-    """Return how much is fragmented and idle, from each time on at which that changes; nothing where no pod asks for cards."""
+def levels(
+    trace: Trace, cluster: Sequence[Given], runs: Iterable[tuple[TraceJob, PodRun, int]], *, first: int
+) -> list[Level]:
+    """Return how much is fragmented and idle, from the first submit and each time on at which that changes; nothing where no pod asks for cards."""
     known = _Kinds()
-    every = [known.of(each.spec) for job in case.trace.jobs for each in job.members for _ in range(each.count)]
+    every = [known.of(each.spec) for job in trace.jobs for each in job.members for _ in range(each.count)]
     if not any(milli for _, milli, _, _ in every):
         return []
     fragments = Fragments(typical.learn(Counter(every), SHARE))
-    nodes = _nodes(case, fragments)
+    nodes = _nodes(trace, cluster, fragments)
     total = sum(_counted(node, fragments) for node in nodes.values())
     idle = sum(sum(node.left) for node in nodes.values())
-    found: list[Level] = [(case.result.jobs[0].submit, total / fragments.total, idle)]
+    found: list[Level] = [(first, total / fragments.total, idle)]
     held: dict[int, list[tuple[int, int]]] = {}
     events: list[tuple[int, int, int, PodRun, Kind]] = []
-    for number, (job, run, end) in enumerate(case.runs()):
+    for number, (job, run, end) in enumerate(runs):
         if run.node in nodes and end > run.start:
             kind = known.of(job.members[run.member].spec)
             events.append((run.start, 1, number, run, kind))
@@ -105,14 +109,14 @@ def _counted(node: _Node, fragments: Fragments) -> int:
     return node.fragments
 
 
-def _nodes(case: Case, fragments: Fragments) -> dict[str, _Node]:
+def _nodes(trace: Trace, cluster: Sequence[Given], fragments: Fragments) -> dict[str, _Node]:
     """Return the nodes that have cards, by the names that runs give them."""
     found = {}
-    for kind, each in case.cluster:
+    for kind, each in cluster:
         if kind is kinds.NODE and isinstance(each, core.Node) and (cards := gpus.offered(each) // gpus.CARD):
             cpu = resources.parse(each.status.allocatable, "status.allocatable").get(names.CPU, 0)
             models = fragments.model_class(each.metadata.labels.get(names.GPU_PRODUCT))
-            found[case.trace.shown.get(each.metadata.name, each.metadata.name)] = _Node(cpu, cards, models)
+            found[trace.shown.get(each.metadata.name, each.metadata.name)] = _Node(cpu, cards, models)
     return found
 
 

@@ -12,7 +12,7 @@ from pumice.simulate import report
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pumice.simulate.judging import Case
+    from pumice.simulate.cases import Case
     from pumice.simulate.report import Judged
     from pumice.simulate.results import JobResult
 

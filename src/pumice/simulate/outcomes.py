@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from pumice.simulate import isolating, json_report, loading, report
-from pumice.simulate.judging import Case
+from pumice.simulate.cases import Case
 from pumice.simulate.report import Difference, Judged  # noqa: TC001  msgspec reads the annotations at run time
 
 if TYPE_CHECKING:

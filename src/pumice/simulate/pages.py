@@ -12,7 +12,7 @@ from pumice.simulate.svg import COLOURS, Axis, Plot, Series
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pumice.simulate.judging import Case
+    from pumice.simulate.cases import Case
     from pumice.simulate.outcomes import Outcome
     from pumice.simulate.report import Judged
     from pumice.simulate.svg import Point

@@ -13,7 +13,8 @@ from pumice.simulate import judging, metrics
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from pumice.simulate.judging import Case, Figures
+    from pumice.simulate.cases import Case
+    from pumice.simulate.judging import Figures
 
 _COUNTS: Final = re.compile(r"; \d+/\d+ tasks in gang unschedulable")
 DIFFERING: Final = 10
