@@ -121,12 +121,13 @@ class Engine:
             return False
         if session.handlers.may_refuse or session.names_nodes or not session.independence.all_nodes_are_looked_at:
             return False
-        if self.cluster.nodes.releasing[: self.cluster.nodes.count].any():
-            return False
         plugins = [plugin for tier in self.plugins for plugin in tier]
+        nodes = self.cluster.nodes
         try:
-            return all(action.is_settled(session) for action in self.actions) and all(
-                plugin.is_settled(session) for plugin in plugins
+            return (
+                all(action.is_settled(session) for action in self.actions)
+                and all(plugin.is_settled(session) for plugin in plugins)
+                and not nodes.releasing[: nodes.count].any()
             )
         except Exception as error:  # noqa: BLE001  whoever cannot say it is not settled
             session.failures.append(error)

@@ -99,11 +99,7 @@ class Process:
         self._box = around.mailbox()
         self._api_silence = api_silence.ApiSilence(around.seconds)
         self._options = pacing.patient(Options.from_flags(settings.shaping), settings.schedule_period)
-        self._known = registry.installed()
-        if settings.plugins_dir:
-            self._known = plugin_files.extend(self._known, settings.plugins_dir)
-        self._known = extending.asking(self._known)
-        plugin_files.tell(self._known, settings.plugins_dir, log)
+        self._known = self._installed()
         self._policy = policy.Policy(self._known.catalog(), log)
         self._first = self._first_configuration()
         self._client, self._lease_client = around.clients(settings, self._allowance)
@@ -112,16 +108,7 @@ class Process:
         self._grouping = rivals.grouping(self._options.scheduler_name)
         self._lookout = rivals.Lookout(self._lease_client, self._rivals(), around.awake_or_not)
         self._election = self._candidate() if settings.leader_elect else None
-        self._reporter = reporting.Reporter(
-            settings,
-            log,
-            self._policy,
-            self._box,
-            around.wall,
-            api_silence=self._api_silence,
-            watch=self._watchdog.watch,
-            election=self._election,
-        )
+        self._reporter = self._reporting()
         self._world = KubeWorld(
             self._client,
             component=self._component(),
@@ -136,14 +123,7 @@ class Process:
         self._work = controller_settings.beside_scheduler(settings)
         self._controllers = self._beside() if self._work is not None else None
         self._holders = lease_holders.LeaseHolders(self._client, rivals.CONTROLLING, around.awake_or_not, around.chance)
-        self._groups = grouping.Grouping(
-            self._client,
-            wanted=self._groups_pods,
-            scheduler_names=self._options.scheduler_name,
-            tell=lambda text: log.warning("a pod cannot be given its group yet", problem=text),
-            now=around.wall,
-            seconds=around.seconds,
-        )
+        self._groups = self._grouping_of_pods()
         self._informers = self._watches()
         self.io = io_thread.IoThread(self._parts(), self._box, log, around)
         deadline = settings.cycle_deadline / 1e6 or math.inf
@@ -151,6 +131,37 @@ class Process:
         self._signals = 0
 
     # -- putting together --------------------------------------------------------------------------------------
+
+    def _installed(self) -> registry.Registry:
+        """Return the plugins and actions that are installed, those of the folder among them, and say which those are."""
+        known = registry.installed()
+        if self._settings.plugins_dir:
+            known = plugin_files.extend(known, self._settings.plugins_dir)
+        known = extending.asking(known)
+        plugin_files.tell(known, self._settings.plugins_dir, self._log)
+        return known
+
+    def _reporting(self) -> reporting.Reporter:
+        return reporting.Reporter(
+            self._settings,
+            self._log,
+            self._policy,
+            self._box,
+            self._around.wall,
+            api_silence=self._api_silence,
+            watch=self._watchdog.watch,
+            election=self._election,
+        )
+
+    def _grouping_of_pods(self) -> grouping.Grouping:
+        return grouping.Grouping(
+            self._client,
+            wanted=self._groups_pods,
+            scheduler_names=self._options.scheduler_name,
+            tell=lambda text: self._log.warning("a pod cannot be given its group yet", problem=text),
+            now=self._around.wall,
+            seconds=self._around.seconds,
+        )
 
     def _first_configuration(self) -> Configuration | None:
         """Return what to start with; None if it must be read from the cluster first."""

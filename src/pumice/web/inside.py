@@ -22,7 +22,7 @@ from pumice.kube.calls.client import Client
 from pumice.server.admission import certificate_sources
 from pumice.server.flags import addresses
 from pumice.server.logs import logs
-from pumice.server.threads import interpreter
+from pumice.server.threads import interpreter, together
 from pumice.study import live
 from pumice.study.state import StudyError
 from pumice.web import questions, relaying, showing_certificates
@@ -127,20 +127,10 @@ async def _serve(reader: asyncio.StreamReader, begin: Begin, client: Client, log
     except OSError as error:
         raise CannotServeError(f"cannot serve the page on {begin.address}: {error.strerror or error}") from error
     log.info("serving", what="page", address=str(bound), tls=True)
-    works = [
-        asyncio.create_task(access.run()),
-        asyncio.create_task(keeper.run()),
-        asyncio.create_task(cluster.run(server.stream.tell, lambda: server.stream.viewers > 0)),
-        asyncio.create_task(_take(reader, taking)),
-    ]
+    serving = cluster.run(server.stream.tell, lambda: server.stream.viewers > 0)
     try:
-        done, _ = await asyncio.wait(works, return_when=asyncio.FIRST_COMPLETED)
-        for work in done:
-            work.result()
+        await together.until_one_ends([access.run(), keeper.run(), serving, _take(reader, taking)])
     finally:
-        for work in works:
-            work.cancel()
-        await asyncio.gather(*works, return_exceptions=True)
         await server.stop()
         await cluster.close()
 

@@ -25,7 +25,7 @@ from pumice.kube.watches.watching import WatchSpec
 from pumice.kube.writes.eventing import EventRecorder
 from pumice.server.health import overdue
 from pumice.server.logs import watch_log
-from pumice.server.threads import leading, watchdog
+from pumice.server.threads import leading, together, watchdog
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -184,19 +184,14 @@ class ControllersPart:
             for client in (self._client, self._lease_client):
                 await open_until_the_end.enter_async_context(client)
             term = leading.Term(self._log)
-            works = [asyncio.create_task(self._live(term)), asyncio.create_task(self._meter.write_failures.run())]
-            works.append(asyncio.create_task(watchdog.beat(self._beating, self._around.seconds)))
+            works = [self._live(term), self._meter.write_failures.run()]
+            works.append(watchdog.beat(self._beating, self._around.seconds))
             if self.election is not None:
-                works.append(asyncio.create_task(self.election.run(term.lead, term.stand_by)))
+                works.append(self.election.run(term.lead, term.stand_by))
             try:
-                done, _ = await asyncio.wait(works, return_when=asyncio.FIRST_COMPLETED)
-                for work in done:
-                    work.result()
+                await together.until_one_ends(works)
                 raise RuntimeError("the controllers have ended by themselves")
             finally:
-                for work in works:
-                    work.cancel()
-                await asyncio.gather(*works, return_exceptions=True)
                 if self.election is not None:
                     await self.election.release()
 
@@ -226,19 +221,12 @@ class ControllersPart:
         await term.caught_up(self.informers)
         self._around.settle_memory()
         self._log.info("controllers at work")
-        works = [asyncio.create_task(self.reconciler.work())]
+        works = [self.reconciler.work()]
         if self._fabric is not None:
-            works.append(asyncio.create_task(self._fabric.run()))
+            works.append(self._fabric.run())
         if self._grouping is not None:
-            works.append(asyncio.create_task(self._grouping.run()))
-        try:
-            done, _ = await asyncio.wait(works, return_when=asyncio.FIRST_COMPLETED)
-            for work in done:
-                work.result()
-        finally:
-            for work in works:
-                work.cancel()
-            await asyncio.gather(*works, return_exceptions=True)
+            works.append(self._grouping.run())
+        await together.until_one_ends(works)
 
 
 class Feed:
