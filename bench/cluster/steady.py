@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from pumice.kube.access.connection import Connection
 
-RATE, SECONDS = 300, 60
+STREAMS = ((300, 60), (60, 20))  # pods a second, and for how many seconds
 NODES = 1000  # to which the floor binds in turn
 SIZES = (1, 1, 4, 1, 16, 1)  # pods of a job, in turn
 SHAPES = 20
@@ -43,27 +43,35 @@ def measure(
 
     API server, scheduler and this client share the machine: the floor says whether the rate can be served there at all, and the API server's processor time why not.
     """
-    nobody = contextlib.nullcontext()
-    stages = [
-        _Stage(bare_binding.SCHEDULER, " bound without deciding anything, the floor", nobody),
-        _Stage("volcano", "", starting.scheduler(kubeconfig, folder / "steady.log", "--v=0")),
-    ]
-    if peers_too:
-        run = peers.running(kubeconfig, folder / "steady-peer.log")
-        stages.append(_Stage(peers.SCHEDULER, " by kube-scheduler, without groups", run))
-    return [figure for stage in stages for figure in asyncio.run(_run(connection, server, stage, tell))]
+    figures: list[Figure] = []
+    for rate, seconds in STREAMS:
+        stages = [
+            _Stage(bare_binding.SCHEDULER, " bound without deciding anything, the floor", rate, seconds),
+            _Stage("volcano", "", rate, seconds, starting.scheduler(kubeconfig, folder / "steady.log", "--v=0")),
+        ]
+        if peers_too:
+            run = peers.running(kubeconfig, folder / "steady-peer.log")
+            stages.append(_Stage(peers.SCHEDULER, " by kube-scheduler, without groups", rate, seconds, run))
+        figures += [figure for stage in stages for figure in asyncio.run(_run(connection, server, stage, tell))]
+    return figures
 
 
 class _Stage(NamedTuple):
-    """Whose pods are created, how figures call it, and the process that binds them, unless we do."""
+    """Whose pods are created, how figures call it, how many pods come in a second and for how long, and the process that binds them, unless we do."""
 
     scheduler: str
     whose: str
-    process: AbstractContextManager[subprocess.Popen[bytes] | None]
+    rate: int
+    seconds: int
+    process: AbstractContextManager[subprocess.Popen[bytes] | None] = contextlib.nullcontext()
 
     @property
     def in_groups(self) -> bool:
         return self.scheduler != peers.SCHEDULER
+
+    @property
+    def name(self) -> str:
+        return f"{self.rate} pods/s for {self.seconds} s{self.whose}"
 
 
 async def _run(
@@ -84,10 +92,10 @@ async def _run(
             spent = [now - then for now, then in zip(map(watching.processor_seconds, watched), before, strict=True)]
         await load.clear(client)
     taken = sorted(bound.at[name] - at for name, at in created.items())
-    figures = _latencies(stage.whose, taken, late)
-    figures.append(_cost(stage.whose, "the API server's processor time", sum(spent[: len(server)]) / len(taken)))
+    figures = _latencies(stage.name, taken, late)
+    figures.append(_cost(stage.name, "the API server's processor time", sum(spent[: len(server)]) / len(taken)))
     if process is not None:
-        figures.append(_cost(stage.whose, "processor time", spent[-1] / len(taken)))
+        figures.append(_cost(stage.name, "processor time", spent[-1] / len(taken)))
     return figures
 
 
@@ -119,9 +127,9 @@ async def _stream(client: Client, stage: _Stage, tell: Callable[[str], None]) ->
                 await client.create(kinds.POD, manifest)
 
     asked, told = 0, started
-    while asked < RATE * SECONDS:
+    while asked < stage.rate * stage.seconds:
         size = SIZES[(number := next(numbers)) % len(SIZES)]
-        if (early := started + asked / RATE - time.perf_counter()) > 0:
+        if (early := started + asked / stage.rate - time.perf_counter()) > 0:
             await asyncio.sleep(early)
         task = asyncio.create_task(job(number, size))
         running.add(task)
@@ -131,7 +139,7 @@ async def _stream(client: Client, stage: _Stage, tell: Callable[[str], None]) ->
             told = time.perf_counter()
             tell(f"{asked:,} pods asked for after {told - started:.0f} s, {len(running)} jobs being created")
     await asyncio.gather(*running)
-    return created, time.perf_counter() - started - SECONDS
+    return created, time.perf_counter() - started - stage.seconds
 
 
 def _pods(name: str, number: int, size: int, stage: _Stage) -> Iterator[load.Manifest]:
@@ -144,18 +152,23 @@ def _pods(name: str, number: int, size: int, stage: _Stage) -> Iterator[load.Man
         yield manifest
 
 
-def _latencies(whose: str, taken: list[float], late: float) -> list[Figure]:
+def _latencies(name: str, taken: list[float], late: float) -> list[Figure]:
     cuts = statistics.quantiles(taken, n=100)
     note = f"{len(taken):,} pods in jobs of {', '.join(map(str, sorted(set(SIZES))))}, {SHAPES} shapes, of gangs from the request for their last pod; load {os.getloadavg()[0]:.1f}"
     if late > 1:
         note += f"; the API server kept creation back by {late:.0f} s"
-    name = f"{RATE} pods/s for {SECONDS} s{whose}: creation to binding"
     return [
-        Figure(name=f"{name}, p50", value=cuts[49] * 1000, unit="ms", target="-", holds=True, note=note),
-        Figure(name=f"{name}, p99", value=cuts[98] * 1000, unit="ms", target="-", holds=True),
+        Figure(
+            name=f"{name}: creation to binding, p50",
+            value=cuts[49] * 1000,
+            unit="ms",
+            target="-",
+            holds=True,
+            note=note,
+        ),
+        Figure(name=f"{name}: creation to binding, p99", value=cuts[98] * 1000, unit="ms", target="-", holds=True),
     ]
 
 
-def _cost(whose: str, what: str, per_pod: float) -> Figure:
-    name = f"{RATE} pods/s for {SECONDS} s{whose}: {what} per pod"
-    return Figure(name=name, value=per_pod * 1000, unit="ms", target="-", holds=True)
+def _cost(name: str, what: str, per_pod: float) -> Figure:
+    return Figure(name=f"{name}: {what} per pod", value=per_pod * 1000, unit="ms", target="-", holds=True)
