@@ -10,7 +10,7 @@ PYTEST := $(PY) -m pytest -n $(JOBS) --dist worksteal
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test pythons fuzz lives storm mutants changes check bench counters figures bench-cluster bench-up bench-web kube browser screenshots cluster format docs pages wheel image clean
+.PHONY: help setup demo test pythons fuzz lives storm soak mutants changes check bench counters figures bench-cluster bench-up bench-web kube browser screenshots cluster format docs pages wheel image clean
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -45,6 +45,9 @@ lives: setup  ## search random lives for broken rules (LIVES=, SEEDS= the first 
 
 storm: setup  ## live lives in which everything goes wrong at once, in virtual time (SEEDS= how many, FIRST= the first one); SEED=n tells one, SHRINK=1 makes it small, SCENARIO=FILE writes it where a scenario can say it
 	$(PY) -m tests.storm $(if $(SEED),--seed $(SEED) $(if $(SHRINK),--shrink) $(if $(SCENARIO),--scenario $(SCENARIO)),--seeds $(or $(SEEDS),200) --first $(or $(FIRST),0))
+
+soak: setup  ## let a cluster of 1,000 nodes work for a month of virtual time with a fault a minute, and tell how much every part keeps (HOURS= of real time that it may take, NODES=, JOBS= in an hour, DAYS=)
+	$(PY) -m tests.storm.soak --hours $(or $(HOURS),6) --days $(or $(DAYS),30) --nodes $(or $(NODES),1000) --jobs $(or $(JOBS),200)
 
 mutants: setup  ## change one thing at a time in the code and see whether a test notices (SAMPLE= how many, 0 for all; SEED=, PATHS= files or folders, TESTS=)
 	$(PY) -m tests.mutants --sample $(or $(SAMPLE),100) --seed $(or $(SEED),0) $(if $(PATHS),--paths $(PATHS)) $(if $(TESTS),--tests $(TESTS))

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import random
-from collections import deque
 
 import pytest
 from server_desk import Lines, read
 
 import builders
+from containers import entries
 from pumice.cache.cache import Cache
 from pumice.cache.effects import Bind, Evict, Failure, Outcome, Patch, Read
 from pumice.framework import configuration, registry
@@ -70,24 +70,8 @@ SPARE = {
 
 
 def sizes(*roots):
-    """Count the entries of every container that can be reached, by the attributes on the way to it."""
-    found, seen = {}, set()
-    waiting = deque((type(root).__name__, root) for root in roots)
-    while waiting:
-        path, value = waiting.popleft()
-        if id(value) in seen:
-            continue
-        seen.add(id(value))
-        if isinstance(value, dict | list | set | deque):
-            found[path] = found.get(path, 0) + len(value)
-            waiting.extend((f"{path}[]", each) for each in (value.values() if isinstance(value, dict) else value))
-        elif isinstance(value, tuple):
-            waiting.extend((f"{path}()", each) for each in value)
-        elif type(value).__module__.startswith("pumice.") and not type(value).__module__.startswith("pumice.api"):
-            names = [name for each in type(value).__mro__ for name in getattr(each, "__slots__", ())]
-            names += getattr(value, "__dict__", {})
-            waiting.extend((f"{path}.{name}", getattr(value, name, None)) for name in dict.fromkeys(names))
-    return {path: size for path, size in found.items() if not any(part in path for part in BOUNDED)}
+    """Count the entries of every container that can be reached and has no bound of its own."""
+    return {path: size for path, size in entries(*roots).items() if not any(part in path for part in BOUNDED)}
 
 
 class Soak:

@@ -8,7 +8,7 @@ import random
 from aiohttp import web
 
 from pumice.apiserver import authentication, certificates, cluster, resources, serving
-from pumice.local_cluster import contents, controlling, kubelets, node_health
+from pumice.local_cluster import contents, controlling, event_notes, kubelets, node_health
 from pumice.sim.clock import VirtualClock
 from pumice.sim.store import ObjectStore
 from tests.storm import disk
@@ -105,6 +105,11 @@ class ApiServer:
         """Let kubelets and the garbage collector work."""
         self._loop.start(self.run, self._serve_nodes())
         self._loop.start(self.run, self._garbage.run())
+        self._loop.start(self.run, event_notes.EventNotes(self.cluster).forget_old())
+
+    def parts(self):
+        """Give what it keeps something in."""
+        return [self.store, self.cluster, self._health, self._pods, self._garbage, self._authenticator]
 
     def keep(self, folder):
         """Have a disk from now on."""

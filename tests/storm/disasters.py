@@ -18,10 +18,7 @@ class Disasters:
 
     def plan(self, seed, happens, since, until):
         """Draw what is to happen, and when; what does not happen changes nothing of the rest."""
-        kinds = [self.kill, self.kill, self.pause, self.cut_off, self.outage, self.compact, self.shift_clock]
-        kinds += [self.drift, self.change_token, self.rest_kubelets]
-        if self._world.api.disk:
-            kinds += [self.crash, self.crash, self.fill_disk, self.slow_disk]
+        kinds = self.kinds()
         for number in range(loops.chance(seed, "disasters").randint(1, 8)):
             draw = loops.chance(seed, "disaster", number)
             if happens(f"disaster {number}"):
@@ -29,6 +26,15 @@ class Disasters:
         draw = loops.chance(seed, "rival")
         if draw.random() < 0.2 and happens("rival"):
             self._at(draw.uniform(since, until), self.rival, draw)
+
+    def kinds(self, *, clocks=True):
+        """Give what may strike."""
+        found = [self.kill, self.kill, self.pause, self.cut_off, self.outage, self.compact]
+        found += [self.shift_clock, self.drift] if clocks else []
+        found += [self.change_token, self.rest_kubelets, self.change_certificate, self.expire]
+        if self._world.api.disk:
+            found += [self.crash, self.crash, self.fill_disk, self.slow_disk]
+        return found
 
     def _at(self, moment, callback, *args):
         self._loop.at(moment, callback, *args, context=self._outside)
@@ -143,16 +149,26 @@ class Disasters:
         token = f"storm-{rng.randrange(1 << 30)}"
         self._strike("token")
         lead = rng.uniform(-8, 3)
-        self._later(max(0.0, lead), self._accept, token)
-        self._later(max(0.0, -lead), self._show, token)
+        self._later(max(0.0, lead), self._unless_over, lambda: self._world.api.accept(token))
+        self._later(max(0.0, -lead), self._unless_over, lambda: setattr(self._world, "token", token))
 
-    def _accept(self, token):
+    def _unless_over(self, change):
         if not self._over:
-            self._world.api.accept(token)
+            change()
 
-    def _show(self, token):
-        if not self._over:
-            self._world.token = token
+    def change_certificate(self, rng):
+        """Let the certificates of clients expire; what programs show is changed before that, or after."""
+        made, certificate = self._world, f"certificate-{rng.randrange(1 << 30)}".encode()
+        self._strike("client certificate")
+        lead = rng.uniform(-8, 3)
+        self._later(max(0.0, lead), self._unless_over, lambda: setattr(made.host, "accepts", certificate))
+        self._later(max(0.0, -lead), self._unless_over, lambda: setattr(made, "certificate", certificate))
+
+    def expire(self, rng):
+        """Let the API server's own certificate expire; nobody opens a connection to it until it is renewed."""
+        self._strike("serving certificate")
+        self._world.weather.expired = True
+        self._later(rng.uniform(0.5, 20), setattr, self._world.weather, "expired", False)
 
     def rest_kubelets(self, rng):
         self._strike("kubelets late")
@@ -160,8 +176,8 @@ class Disasters:
 
     # -- the end -----------------------------------------------------------------------------------------------
 
-    def end(self):
-        """Let everything be as it should from now on."""
+    def end(self, *, over=True):
+        """Let everything be as it should from now on; what was begun and is not `over` may still have its consequences."""
         made = self._world
         made.weather.rough = 0.0
         made.oracle.economy.fair_since = self._loop.now
@@ -169,7 +185,8 @@ class Disasters:
         self._clear_disk()
         self._listen()
         self._uninstall()
-        made.token, self._over = made.api.token, True
+        made.token, made.certificate, self._over = made.api.token, made.host.accepts, over
+        made.weather.expired = False
         for program in made.programs:
             if program.alive:
                 self._loop.go_on(program.run)

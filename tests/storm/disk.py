@@ -62,6 +62,7 @@ class Disk:
         copy.mkdir()
         for path in self.journal.files():
             shutil.copy(path, copy / path.name)
+        shutil.rmtree(self._folder / str(self._runs))
         torn = copy / f"{journal.FILE}-wal"
         if torn.exists():
             with torn.open("rb+") as file:

@@ -9,9 +9,9 @@ from tests.storm.people import People
 
 START = 4.0  # seconds until everybody leads or stands by
 STORM = 46.0  # seconds of bad weather
-FAIR = 75.0  # seconds of fair weather after it: longer than a lease lasts, and anybody waits before trying again
+FAIR = 95.0  # seconds of fair weather after it: longer than a lease lasts and anybody waits before trying again, and than a reason waits that changes too often: a minute
 SILENT = 150.0  # seconds of it where watches stay silent: longer than that is borne
-QUIET = 12.0  # seconds at the end in which nobody writes; a reason that had to wait for its pace comes up to a minute after it changed
+QUIET = 20.0  # seconds at the end in which nobody writes
 
 
 def begun():

@@ -37,11 +37,15 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         self.steps = 0
         self.failures = []
         self._ready = []
+        self._batch = collections.deque()  # what was ready when the turn began
         self._later = []
         self._number = 0
         self._dead = set()
         self._tasks = {}
         self._paused = {}
+        self.readers = {}
+        self._sockets = {}
+        self._opened = 0
 
     # -- time --------------------------------------------------------------------------------------------------
 
@@ -118,6 +122,30 @@ class VirtualLoop(asyncio.AbstractEventLoop):
     def add_signal_handler(self, *_):
         pass
 
+    # -- sockets that are none ---------------------------------------------------------------------------------
+
+    def open(self, socket):
+        """Give a socket its number."""
+        self._opened += 1
+        self._sockets[self._opened] = socket
+        return self._opened
+
+    def closed(self, number):
+        """Forget a socket."""
+        self._sockets.pop(number, None)
+        self.readers.pop(number, None)
+
+    def add_reader(self, number, callback):
+        self.readers[number] = callback
+        socket = self._sockets[number]
+        self.call_soon(socket.wake, context=socket.context)
+
+    def remove_reader(self, number):
+        return self.readers.pop(number, None) is not None
+
+    def remove_writer(self, _):
+        return False
+
     # -- processes ---------------------------------------------------------------------------------------------
 
     def start(self, process, coro):
@@ -175,8 +203,17 @@ class VirtualLoop(asyncio.AbstractEventLoop):
             events._set_running_loop(before)
         self.now = max(self.now, moment)
 
+    def think(self, seconds):
+        """Let time pass in the middle of a step, as for a thread that is at work: everybody else goes on."""
+        task = asyncio.current_task(self)
+        asyncio.tasks._leave_task(self, task)
+        try:
+            self.run_until(self.now + seconds)
+        finally:
+            asyncio.tasks._enter_task(self, task)
+
     def _turn(self, moment):
-        if not self._ready:
+        if not self._batch and not self._ready:
             while self._later and self._later[0][2]._cancelled:
                 heapq.heappop(self._later)
             if not self._later or self._later[0][0] > moment:
@@ -184,8 +221,11 @@ class VirtualLoop(asyncio.AbstractEventLoop):
             self.now = max(self.now, self._later[0][0])
             while self._later and self._later[0][0] <= self.now:
                 self._ready.append(heapq.heappop(self._later)[2])
-        batch, self._ready = self._ready, []
-        for handle in batch:
+        if not self._batch:
+            self._batch.extend(self._ready)
+            self._ready = []
+        while self._batch:
+            handle = self._batch.popleft()
             process = handle._context.get(PROCESS, "world")
             if handle._cancelled or process in self._dead:
                 continue

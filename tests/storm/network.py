@@ -1,15 +1,21 @@
 """A network without sockets: bytes that a client has written reach an API server after a while, and its answer comes back, if nothing happens to either on the way.
 
-Both ends are the real ones: the client's requests and its reader of answers, and the server's own protocol. What is lost, late, doubled or cut is decided by `Weather`.
+Both ends are the real ones: the client's requests, its pool of connections and its reader of answers, and the server's own protocol. What is lost, late, doubled or cut is decided by `Weather`.
 """
 
 from __future__ import annotations
 
 import asyncio
+import re
+import ssl
 
-from pumice.kube import errors
-from pumice.kube.calls import answers
-from pumice.kube.calls.http_answers import Answer, GarbledAnswerError
+from pumice.kube.calls.dialling import DiallingError
+from pumice.kube.calls.direct import Direct
+from pumice.kube.calls.pool import Pool
+from pumice.kube.calls.wire import Wire
+from tests.storm import certificates
+
+_VERSION = re.compile(rb"(?<=[?&]resourceVersion=)[0-9]+")
 
 
 class Link(asyncio.Transport):
@@ -73,18 +79,19 @@ class Link(asyncio.Transport):
             protocol.connection_lost(None)
 
 
-class Wire:
-    """One connection as its client sees it: an answer is fed as bytes arrive."""
+class Socket:
+    """The client's end of one connection, as far as a `Wire` of the client asks for one; what happens to its bytes is `Host`'s."""
 
-    def __init__(self, loop, host, process, context):
+    def __init__(self, loop, host, process, context, certificate):
         self._loop = loop
         self._host = host
+        self._number = loop.open(self)
+        self._came = []
+        self._ended = False
         self.process = process
         self.context = context
-        self.answer = None
-        self.waiting = None
+        self.certificate = certificate
         self.closed = False
-        self.fault = None
         self.fate = ""
         self.stalls = self.cut_at = 0
         self.said = []  # chunks of a watch, if they may come again
@@ -92,8 +99,26 @@ class Wire:
         self.upstream = self.downstream = 0.0  # when the last bytes arrive, which none overtake
         self.link = host.accept(self)
 
+    def fileno(self):
+        return self._number
+
     def send(self, data):
         self._host.to_server(self, data)
+        return len(data)
+
+    def recv(self, most):
+        if self._came:
+            data, rest = self._came[0][:most], self._came[0][most:]
+            self._came[:1] = [rest] if rest else []
+            return data
+        if self._ended:
+            return b""
+        raise BlockingIOError
+
+    def close(self):
+        self.closed = True
+        self._loop.closed(self._number)
+        self._host.hung_up(self)
 
     def hear(self, data):
         """Remember a chunk that a watch says."""
@@ -104,156 +129,45 @@ class Wire:
 
     def arrived(self, data):
         """Take bytes, or the end."""
-        if self.closed or self.answer is None:
-            if data is None:
-                self.closed = True
-            return
-        try:
-            if data is None:
-                self.closed = True
-                self.answer.end()
-            else:
-                self.answer.feed(data)
-        except (GarbledAnswerError, errors.OversizeError) as error:
-            self.fault = error
-            self.close()
-        self.wake()
-
-    def cut(self, error):
-        """End the connection with an error."""
-        if self.fault is None:
-            self.fault = error
-        self.close()
+        if data is None:
+            self._ended = True
+        else:
+            self._came.append(data)
         self.wake()
 
     def wake(self):
-        if self.waiting is not None and not self.waiting.done():
-            self.waiting.set_result(None)
-
-    async def until(self, ready):
-        while not ready():
-            if self.fault is not None:
-                raise self.fault
-            if self.closed:
-                raise ConnectionResetError("the connection was closed")
-            self.waiting = self._loop.create_future()
-            try:
-                await self.waiting
-            finally:
-                self.waiting = None
-        if self.fault is not None:
-            raise self.fault
-
-    def close(self):
-        if not self.closed:
-            self.closed = True
-            self._host.hung_up(self)
+        """Let the client read what has come."""
+        reader = self._loop.readers.get(self._number)
+        if reader is not None and (self._came or self._ended):
+            reader()
+            if self._came and not self.closed:
+                self._loop.call_soon(self.wake, context=self.context)
 
 
-class Way:
-    """A client's way to the API server (`pumice.kube.calls.channels.Channel`)."""
+class Dialler:
+    """Opens connections for the client's own pool (`pumice.kube.calls.dialling.Dialler`)."""
 
-    failures = (
-        OSError,
-        GarbledAnswerError,
-        errors.OversizeError,
-        RefusedError := type("RefusedError", (Exception,), {}),
-    )
-
-    def __init__(self, loop, host, process, context, largest):
+    def __init__(self, loop, host, process, context):
         self._loop = loop
         self._host = host
         self._process = process
         self._context = context
-        self._largest = largest
-        self._idle = []
-        self._streaming = set()
 
-    async def close(self):
-        for wire in (*self._idle, *self._streaming):
-            wire.close()
-
-    async def _open(self):
-        while self._idle:
-            wire = self._idle.pop()
-            if not wire.closed:
-                return wire
-        await self._host.dial(self._process)
-        return Wire(self._loop, self._host, self._process, self._context)
-
-    async def exchange(self, request, head, context, limit):
-        answer = Answer(self._largest, bodiless=request.method == "HEAD")
-        wire = None
-        due = self._loop.time() + limit
+    async def open(self, context, limit):
         try:
-            async with asyncio.timeout_at(due):
-                wire = await self._open()
-        except (TimeoutError, ConnectionRefusedError) as error:
-            raise self.RefusedError(error) from None
-        timer = self._loop.call_at(due, wire.cut, TimeoutError())
-        try:
-            wire.answer, wire.fault = answer, None
-            wire.send(head.written(request, ""))
-            await wire.until(lambda: answer.done)
-        except BaseException:
-            wire.close()
-            raise
-        finally:
-            timer.cancel()
-        if answer.keeps and not wire.closed:
-            wire.answer = None
-            self._idle.append(wire)
-        else:
-            wire.close()
-        return answer
-
-    async def stream(self, request, head, context, answer, silence):
-        try:
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(limit):
                 await self._host.dial(self._process)
-        except (TimeoutError, ConnectionRefusedError) as error:
-            raise self.RefusedError(error) from None
-        wire = Wire(self._loop, self._host, self._process, self._context)
-        self._streaming.add(wire)
-        wire.answer = answer
-        heard = self._loop.time()
-        timer = None
+        except (OSError, TimeoutError) as error:
+            raise DiallingError(error) from None
+        return Wire(self._loop, Socket(self._loop, self._host, self._process, self._context, context), context)
 
-        def look():
-            nonlocal timer
-            if self._loop.time() >= heard + silence:
-                wire.cut(TimeoutError())
-            else:
-                timer = self._loop.call_at(heard + silence, look)
 
-        timer = self._loop.call_later(silence, look)
-        try:
-            wire.send(head.written(request, ""))
-            await wire.until(lambda: answer.status)
-            yield b""
-            while True:
-                await wire.until(lambda: answer.parts or answer.done)
-                heard = self._loop.time()
-                data = answer.take()
-                if not data:
-                    return
-                yield data
-                heard = self._loop.time()
-        finally:
-            timer.cancel()
-            wire.close()
-            self._streaming.discard(wire)
+class Way(Direct):
+    """A client's way to the API server: the real one but for its sockets."""
 
-    def explain(self, error, request, limit, *, silence=False):
-        if isinstance(error, self.RefusedError):
-            return answers.unreachable(error.args[0], request, "storm")
-        if isinstance(error, errors.OversizeError):
-            return answers.oversized(error, request, "storm")
-        if not isinstance(error, TimeoutError) or error.errno:
-            return answers.broken(error, request, "storm")
-        if silence:
-            return errors.SilenceError(f"{request.title}: no byte arrived for {limit:g} s")
-        return answers.unanswered(request, "storm", f"no whole answer within {limit:g} s")
+    def __init__(self, loop, host, process, context, largest):
+        super().__init__("https://storm", "storm", largest)
+        self._pool = Pool(Dialler(loop, host, process, context))
 
 
 class Host:
@@ -265,6 +179,7 @@ class Host:
         self._weather = weather
         self._sent = sent
         self.open = {}
+        self.accepts = certificates.FIRST  # of clients
 
     def serve(self, protocols, context):
         """Give connections from now on to a server, which runs in a context."""
@@ -277,6 +192,8 @@ class Host:
             await asyncio.sleep(3600)
         if self._weather.refuses_to_dial(process):
             raise ConnectionRefusedError(111, "refused")
+        if self._weather.distrusts(process):
+            raise ssl.SSLCertVerificationError(1, "certificate has expired")
 
     def accept(self, wire):
         link = Link(self._loop, lambda data: self._to_client(wire, data))
@@ -312,6 +229,8 @@ class Host:
         if self._weather.blocked(wire.process, "up"):
             return
         match fate:
+            case "old revision":
+                data = _VERSION.sub(lambda found: b"%d" % self._weather.earlier(int(found[0])), data, count=1)
             case "lost":
                 self._carry_down(wire, None)
                 return
@@ -356,7 +275,9 @@ class Host:
             self._loop.at(self._loop.now + 20, self._mark, wire, context=wire.context)
 
     def _deliver(self, wire, data):
-        if wire.link.protocol is not None and not self._weather.down:
+        if wire.certificate not in (None, self.accepts):
+            self._carry_down(wire, certificates.UNAUTHORIZED)
+        elif wire.link.protocol is not None and not self._weather.down:
             wire.link.protocol.data_received(data)
         elif self._weather.down:
             self._carry_down(wire, None)
@@ -373,8 +294,7 @@ class Host:
     def lost(self, process):
         """Learn that a process is gone, with all its connections."""
         for wire in self.of_process(process):
-            wire.closed = True
-            self.hung_up(wire)
+            wire.close()
 
     def end_silence(self):
         """End every connection that says nothing more."""

@@ -55,6 +55,19 @@ class Oracle:
         self._world.trace("BROKEN", rule, text)
         self.broken.append((rule, f"{self._world.loop.now:.3f}: {text}"))
 
+    def forget(self):
+        """Forget what no rule asks for any more once everything has been judged, where there is no end to what happens."""
+        self.broken.clear()
+        self.writes.clear()
+        self.stirred.clear()
+        self._scheduled.clear()
+        self.diary.entries.clear()
+        for kept in (self._bound_pods, self._retries, self._phases):
+            kept.clear()
+        for changes in self.offers.values():
+            del changes[:-1]
+        self.evictions.forget()
+
     # -- while it lasts ----------------------------------------------------------------------------------------
 
     def sent(self, process, data, fate):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pumice.api import kinds
 from pumice.kube import errors
-from pumice.kube.access.endpoint import Connection
 from pumice.kube.calls.client import Client
 from pumice.local_cluster import node_health
 from pumice.manifests import resources as definitions
@@ -28,9 +27,8 @@ class People:
     async def live(self, since, until):
         made, loop = self._world, self._world.loop
         context = loops.context_of("user")
-        where = Connection("http://storm", credentials=made.credentials())
         way = lambda largest: network.Way(loop, made.host, "user", context, largest)  # noqa: E731
-        async with Client(where, rng=loops.chance(self._seed, "user"), way=way) as client:
+        async with Client(made.connection(), rng=loops.chance(self._seed, "user"), way=way) as client:
             draw = loops.chance(self._seed, "people")
             moments = sorted(draw.uniform(since, until) for _ in range(draw.randint(6, 20)))
             for number, moment in enumerate(moments):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import io
 
-from pumice.kube.access.endpoint import Connection
 from pumice.server import process
 from pumice.server.controlling import part, reporting
 from pumice.server.flags import controller_settings, settings
@@ -84,18 +83,24 @@ class Program:
 
     def kill(self):
         self.world.trace("kill", self.run)
-        self.world.loop.kill(self.run)
-        self.world.host.lost(self.run)
-        self.run = ""
+        self._gone(self.run)
 
     def over(self, run, status):
         """Learn that a run has ended by itself."""
         self.world.trace("ended", run, status)
         self.ended.append((run, status))
+        self._gone(run)
+
+    def _gone(self, run):
+        self.world.ended[run] = self.world.loop.now
         self.world.loop.kill(run)
         self.world.host.lost(run)
         if self.run == run:
             self.run = ""
+
+    def parts(self):
+        """Give what it keeps something in, by what that is for."""
+        return {}
 
     def around(self, run):
         world, loop = self.world, self.world.loop
@@ -116,7 +121,7 @@ class Program:
             sleep=lambda _: None,
             chance=lambda: loops.chance(drawn.random()),
             identity=lambda: run,
-            connect=lambda _: Connection("http://storm", credentials=world.credentials()),
+            connect=lambda _: world.connection(),
             way=lambda largest: network.Way(loop, world.host, run, context_way, largest),
             mailbox=box,
             settle_memory=lambda: None,
@@ -128,10 +133,21 @@ class Scheduler(Program):
 
     def __init__(self, world, name, lease="volcano"):
         super().__init__(world, name)
-        self.lease = lease
+        self.flags = {"leader-elect-resource-name": lease, "scheduler-conf": CONFIGURATION}
+
+    def parts(self):
+        made = self.process
+        scheduler = made._reporter._scheduler
+        return {
+            "cache of schedulers": [made._cache],
+            "scheduler": [scheduler.engine, scheduler.reservations] if scheduler is not None else [],
+            "watches of schedulers": [made._informers],
+            "writes of schedulers": [made._world],
+            "reports of schedulers": [made._reporter, made._policy, made._groups],
+        }
 
     async def _main(self, run):
-        flags = settings.read({**LEASE, "leader-elect-resource-name": self.lease, "scheduler-conf": CONFIGURATION})
+        flags = settings.read({**LEASE, **self.flags})
         log = logs.Log(0, stream=self.log)
         made = process.Process(flags, log, watchdog.Watchdog(log, overdue.Watch()), self.around(run))
         self.process = made
@@ -151,13 +167,25 @@ class Scheduler(Program):
 class Controllers(Program):
     """`pumice controllers`."""
 
+    made = None
+
+    def parts(self):
+        made = self.made
+        return {
+            "controllers": [made.reconciler, made._grouping],
+            "watches of controllers": [made.informers],
+            "events of controllers": [made.events],
+        }
+
     async def _main(self, run):
         flags = controller_settings.read({key: value for key, value in LEASE.items() if key != "cache-dumper"})
         around, log = self.around(run), logs.Log(0, stream=self.log)
         silence = api_silence.ApiSilence(around.seconds)
         meter = reporting.Reporter(log, around.wall, silence, overdue.Watch()).meter
         name = flags.leader_elect_resource_name
-        made = part.ControllersPart(flags, flags.work, name, log=log, meter=meter, api_silence=silence, around=around)
+        made = self.made = part.ControllersPart(
+            flags, flags.work, name, log=log, meter=meter, api_silence=silence, around=around
+        )
         try:
             await made.run()
         except Exception as error:  # noqa: BLE001  whatever ends it, somebody starts it again

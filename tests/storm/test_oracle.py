@@ -143,6 +143,11 @@ def test_an_eviction_in_vain_and_one_that_was_not_finished_are_seen(made):
     made.oracle.sent("sched-a#1", b"PATCH /api/v1/namespaces/a/pods/p/status HTTP/1.1\r\n\r\n" + MARKED, "")
     made.oracle.evictions.judge()
     assert sorted(rules(made)) == ["in vain", "unfinished"]
+    for moment, told in ((made.loop.now + 10.0, ["in vain"]), (made.loop.now + 61.0, ["in vain", "unfinished"])):
+        made.oracle.broken.clear()
+        made.schedulers[0].run, made.ended["sched-a#1"] = "", moment  # who has marked it had no time to finish, or had
+        made.oracle.evictions.judge()
+        assert sorted(rules(made)) == told
     made.store.delete(Key(kinds.POD, "a", "p"))
     bind(made, "claimant")
     made.oracle.broken.clear()

@@ -30,6 +30,7 @@ class Weather:
         self.rough = CALM
         self.cut_off = {}  # processes whose bytes do not arrive, by direction: "up", "down" or both
         self.down = False  # nobody listens
+        self.expired = False  # the certificate that the API server shows
         self.counts = collections.Counter()
 
     def go_on_with(self, rng):
@@ -61,12 +62,20 @@ class Weather:
             return True
         return False
 
+    def distrusts(self, process):
+        """Tell whether a process that opens a connection cannot trust what it is shown."""
+        return self.expired and process not in EXEMPT
+
+    def earlier(self, version):
+        """Give a version that a server has which is behind."""
+        return max(1, version - self._rng.randint(1, 40))
+
     def fate(self, process, *, watch):
         """Say what happens to a request: nothing, or one of the names below."""
         if process in EXEMPT or not self.rough or self._rng.random() >= self.rough:
             return ""
         choices = (
-            ("stalls", "ends", "refused", "bookmarks", "replays")
+            ("stalls", "ends", "refused", "bookmarks", "replays", "old revision")
             if watch
             else ("lost", "answered in vain", "cut", "refused", "page of a proxy", "twice")
         )

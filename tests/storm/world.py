@@ -6,7 +6,8 @@ import asyncio
 import io
 
 from pumice.kube.access.credentials import TokenFile
-from tests.storm import api_server, hooks, network, oracle, weather
+from pumice.kube.access.endpoint import Connection
+from tests.storm import api_server, certificates, hooks, network, oracle, weather
 from tests.storm import loop as loops
 from tests.storm.program import Controllers, Scheduler
 
@@ -19,6 +20,7 @@ class World:
         self.loop = loops.VirtualLoop()
         self.lines = []
         self.token = "storm"  # noqa: S105  of nobody; what kubelets have put into the files of programs
+        self.certificate = certificates.FIRST  # likewise
         self.weather = weather.Weather(loops.chance(seed, "weather"))
         self.oracle = oracle.Oracle(self)
         self.host = network.Host(self.loop, self.weather, self.oracle.sent)
@@ -28,6 +30,7 @@ class World:
         self.api.boot()
         self.schedulers = [Scheduler(self, "sched-a"), Scheduler(self, "sched-b")]
         self.controllers = [Controllers(self, "ctrl-a"), Controllers(self, "ctrl-b")]
+        self.ended = {}  # by run of a program: when
         self.hooks = []
         self.rivals = []  # schedulers of another installation for the same pods
 
@@ -63,9 +66,10 @@ class World:
         for made in hooks.configurations(policy):
             self.create(made)
 
-    def credentials(self):
-        """Give credentials that follow the token in the file of a program."""
-        return TokenFile(self, now=self.loop.time)
+    def connection(self):
+        """Give the way of a program to the API server, with credentials that follow the token and the certificate in its files."""
+        credentials = TokenFile(self, now=self.loop.time)
+        return Connection("https://storm", tls=certificates.Certificates(self), credentials=credentials)
 
     def open(self, _):
         """Open the file with the token."""

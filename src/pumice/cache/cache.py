@@ -8,7 +8,7 @@
                  └────────────────────────── outcomes ─────────────────────────────────────┘
 ```
 
-What this rests on: `feed` and `settled` may be called at any time and only queue; everything else is called by the one thread that also runs
+What this rests on: `feed`, `fold` and `settled` may be called at any time and only queue; everything else is called by the one thread that also runs
 cycles. A bind or an eviction is assumed from the moment it is sent. An event that shows it, or an outcome that denies it, ends the assumption; an
 outcome that nobody knows keeps it until the pod was read.
 """
@@ -24,6 +24,7 @@ from pumice.cache import (
     assumptions,
     claims,
     handover,
+    inbox,
     inputs,
     native_groups,
     objects,
@@ -60,9 +61,7 @@ class Cache:
         self.inputs = inputs.NOBODY  # whoever records, or replays, what comes in
         self.record = CycleRecord()
         self.cluster = Cluster(self.options.default_queue)
-        self._events: deque[tuple[kinds.Kind, EventType, Mapping[str, Any] | meta.KubeObject | decoding.Malformed]] = (
-            deque()
-        )
+        self._events: inbox.Inbox[Mapping[str, Any] | meta.KubeObject | decoding.Malformed] = inbox.Inbox()
         self._seen: deque[tuple[kinds.Kind, EventType, meta.KubeObject | decoding.Malformed]] = deque()
         self._outcomes: deque[Outcome] = deque()
         self._told: dict[str, dict[str, str]] = {}  # object -> why it was last spoken of, by the reason of the event
@@ -92,7 +91,15 @@ class Cache:
         /,
     ) -> None:
         """Take a watch event; an object that was decoded already is taken as it is."""
-        self._events.append((kind, event_type, manifest))
+        self._events.put((kind, event_type, manifest))
+
+    def fold(self, kind: kinds.Kind, event_type: EventType, found: meta.KubeObject | decoding.Malformed, /) -> None:
+        """Take a watch event together with the one about the same object that nobody has looked at yet."""
+        uid = found.metadata.uid
+        if uid:
+            self._events.fold((kind.api_version, uid), (kind, event_type, found))
+        else:
+            self._events.put((kind, event_type, found))
 
     @property
     def waiting(self) -> int:
@@ -159,8 +166,7 @@ class Cache:
     def _look(self, watcher: handover.Overtaking | None = None) -> None:
         """Decode the events that have come in by now, without applying them."""
         self.inputs.looking()
-        for _ in range(len(self._events)):
-            kind, event_type, manifest = self._events.popleft()
+        for kind, event_type, manifest in self._events.take():
             found = decoding.decode(manifest) if isinstance(manifest, Mapping) else manifest
             self.inputs.looked(kind, event_type, found)
             self._seen.append((kind, event_type, found))

@@ -89,7 +89,7 @@ class Pool:
         self._cleaning = None
         now = loop.time()
         for wire in self._idle:
-            if now - wire.used_at >= self._kept_for:
+            if now >= wire.used_at + self._kept_for:
                 wire.close()
         self._idle = [wire for wire in self._idle if not wire.closed]
         if self._idle:

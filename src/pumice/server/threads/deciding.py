@@ -140,9 +140,10 @@ class Decider:
         """Do what somebody outside wants."""
         match message:
             case mailbox.Reconfigure():
-                self._part.work("a new configuration")
-                self._reconfigure(message.configuration)
-                self._box.ring()
+                if not self._box.awaits(mailbox.Reconfigure):  # else another one has taken its place
+                    self._part.work("a new configuration")
+                    self._reconfigure(message.configuration)
+                    self._box.ring()
             case mailbox.Dump():
                 self._part.work("a dump")
                 self._guarded("dump", self._reporter.dump)

@@ -115,6 +115,10 @@ class Mailbox:
         self._rung = False
         self._hinted = math.inf
 
+    def awaits(self, kind: type[Message]) -> bool:
+        """Tell whether a message of that kind waits; asked by the one who takes them."""
+        return any(type(each) is kind for each in tuple(self._messages))
+
     def serve(self, steps: Steps) -> Stop | Fatal:
         """Let somebody work who says each time until when a message may be waited for, and is then given it, or None if none came."""
         until = next(steps)

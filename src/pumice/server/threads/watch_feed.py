@@ -50,7 +50,7 @@ class WatchFeed:
         box: Mailbox,
     ) -> None:
         self._urgency = urgency.Urgency(cache.cluster)
-        self._feed = cache.feed
+        self._fold = cache.fold
         self._groups = groups
         self._noticed = noticed
         self._box = box
@@ -64,7 +64,7 @@ class WatchFeed:
             self.onlooker.feed(kind, event_type, found, raw)
             if kind is kinds.EVENT:
                 return  # which nobody else asked for
-        self._feed(kind, event_type, found)
+        self._fold(kind, event_type, found)
         if raw or event_type == "DELETED":
             self._groups.feed(kind, event_type, found, raw)
         self._noticed(kind, event_type, found)

@@ -1,0 +1,204 @@
+"""A soak: a cluster that works for a month of virtual time, with a fault every minute, and is looked at whenever it has come to rest: then nothing may be left of what has gone.
+
+Kubelets say nothing as long as nothing changes, so heartbeats cost nothing; everything else happens as it would.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import json
+import resource
+import tempfile
+import time
+from pathlib import Path
+
+from tests.containers import entries
+from tests.storm import loop as loops
+from tests.storm import objects, world
+from tests.storm.disasters import Disasters
+
+MINUTE, HOUR = 60.0, 3600.0
+RUN = (20, 600)  # seconds that pods run
+KEPT = 30  # seconds for which a Job is kept that has ended
+REST = 1500.0  # seconds without jobs and faults, after which everything has ended and is gone
+QUIET = 20.0
+NOT_COUNTED = ("_stages", "_histograms", "._lines")  # what has a bound of its own, and fills up to it
+
+
+class Soak:
+    """A cluster that works; `sample` lets it come to rest and tells what is kept."""
+
+    def __init__(self, seed, folder, *, nodes, jobs_per_hour, faults_per_hour=60):
+        self.world = world.World(f"soak-{seed}")
+        self._seed = seed
+        self._rng = loops.chance(seed, "soak")
+        self._rate = jobs_per_hour / HOUR
+        self._fault_rate = faults_per_hour / HOUR
+        self.jobs = self.lines = 0
+        self._folder = folder
+        for each in objects.everything():
+            self.world.create(each)
+        for number in range(nodes):
+            self.world.create(objects.node(f"n{number}", 8))
+        self.world.api.keep(folder)
+        self._disasters = Disasters(self.world)
+        self.world.start()
+        self._pass(30.0)
+
+    @property
+    def faults(self):
+        return sum(self.world.weather.counts.values())
+
+    def work(self, seconds):
+        """Let jobs come and faults strike for a while."""
+        end = self.world.loop.now + seconds
+        job, fault = self._next(self._rate), self._next(self._fault_rate)
+        while (moment := min(job, fault)) < end:
+            self._pass(moment - self.world.loop.now)
+            if moment == job:
+                self._submit()
+                job = self._next(self._rate)
+            else:
+                self._strike()
+                fault = self._next(self._fault_rate)
+        self._pass(end - self.world.loop.now)
+
+    def sample(self):
+        """Come to rest, and give how much every part keeps; raises what the oracle found."""
+        made = self.world
+        self._disasters.end(over=False)
+        self._pass(REST)
+        made.oracle.judge(made.loop.now - QUIET)
+        assert not made.oracle.broken, made.oracle.broken[:3]
+        found = {
+            "hour": round(made.loop.now / HOUR, 2),
+            **{part: sum(sizes.values()) for part, sizes in self.containers().items()},
+            "timers and tasks": sum(made.loop.timers_of().values()) + self._tasks(),
+            "connections": len(made.host.open),
+            "bytes on disk": sum(each.stat().st_size for each in Path(self._folder).rglob("*") if each.is_file()),
+            "MB in memory": round(_resident() / 1e6, 1),
+            "lines in logs": self._take_lines(),
+        }
+        made.oracle.forget()
+        made.lines.clear()
+        return found
+
+    def containers(self):
+        """Give the entries of containers by part and path; those of replicas together."""
+        found = {}
+        for program in self.world.programs:
+            for part, roots in program.parts().items():
+                _add(found.setdefault(part, {}), entries(*roots))
+        _add(found.setdefault("API server", {}), entries(*self.world.api.parts()))
+        return found
+
+    def _tasks(self):
+        return sum(self.world.loop.tasks_of(each.run) for each in self.world.programs)
+
+    def _take_lines(self):
+        count = 0
+        for program in self.world.programs:
+            count += program.log.getvalue().count("\n")
+            program.log.seek(0)
+            program.log.truncate()
+        self.lines += count
+        return count
+
+    def _next(self, rate):
+        return self.world.loop.now + self._rng.expovariate(rate)
+
+    def _submit(self):
+        rng = self._rng
+        tasks = [(rng.randint(1, 6), rng.choice((1, 2, 4)), rng.randint(*RUN)) for _ in range(rng.randint(1, 2))]
+        total = sum(each[0] for each in tasks)
+        job = objects.job(
+            f"j{self.jobs}",
+            tasks,
+            rng.choice((total, 1)),
+            queue=rng.choice(("default", "other")),
+            priority=rng.choice(("", "low", "high")),
+        )
+        job["spec"]["ttlSecondsAfterFinished"] = KEPT
+        self.jobs += 1
+        if not self.world.api.crashed:
+            self.world.create(job)
+
+    def _strike(self):
+        strike = self._rng.choice([*self._disasters.kinds(clocks=False), self._be_rough])
+        strike(self._rng)
+
+    def _be_rough(self, rng):
+        weather = self.world.weather
+        weather.rough = rng.choice((0.05, 0.2))
+        outside = loops.context_of("world")
+        self.world.loop.at(self.world.loop.now + rng.uniform(1, 20), setattr, weather, "rough", 0.0, context=outside)
+
+    def _pass(self, seconds):
+        """Let time pass, and somebody start what has ended."""
+        end = self.world.loop.now + seconds
+        while self.world.loop.now < end:
+            self.world.run_until(min(end, self.world.loop.now + 2.0))
+            self._disasters.restart(self._rng)
+
+
+def slope(samples, part):
+    """Give by how much a part grows in a day, by the straight line that fits best, and its mean."""
+    hours = [each["hour"] for each in samples]
+    sizes = [each[part] for each in samples]
+    middle, mean = sum(hours) / len(hours), sum(sizes) / len(sizes)
+    spread = sum((hour - middle) ** 2 for hour in hours)
+    if not spread:
+        return 0.0, mean
+    grows = sum((hour - middle) * (size - mean) for hour, size in zip(hours, sizes, strict=True)) / spread
+    return 24 * grows, mean
+
+
+def _add(found, sizes):
+    for path, size in sizes.items():
+        if not any(each in path for each in NOT_COUNTED):
+            found[path] = found.get(path, 0) + size
+
+
+def _resident():
+    """Give the memory of this process, in bytes."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * resource.getpagesize()
+
+
+def main():
+    """Soak until a month is over or the time is up, and tell how much every part keeps each time, and how it grows."""
+    parser = argparse.ArgumentParser(prog="make soak")
+    parser.add_argument(
+        "--hours", type=float, default=6.0, help="of real time; it ends with the first sample after that"
+    )
+    parser.add_argument("--days", type=float, default=30.0, help="of virtual time")
+    parser.add_argument("--every", type=float, default=6.0, help="virtual hours of work before each sample")
+    parser.add_argument("--nodes", type=int, default=1000)
+    parser.add_argument("--jobs", type=float, default=200.0, help="in an hour")
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        _soak(options, folder)
+
+
+def _soak(options, folder):
+    began, samples = time.monotonic(), []
+    made = Soak(options.seed, Path(folder), nodes=options.nodes, jobs_per_hour=options.jobs)
+    while made.world.loop.now < options.days * 24 * HOUR and time.monotonic() - began < options.hours * HOUR:
+        made.work(options.every * HOUR)
+        samples.append(made.sample())
+        gc.collect()
+        print(  # noqa: T201
+            f"{time.monotonic() - began:.0f} s: {made.jobs} jobs, {made.faults} faults, {json.dumps(samples[-1])}",
+            flush=True,
+        )
+    days = made.world.loop.now / 24 / HOUR
+    print(f"{days:.2f} days, {made.jobs} jobs, {made.faults} faults, {made.lines} lines in logs; in a day grows:")  # noqa: T201
+    for part in samples[0]:
+        grows, mean = slope(samples[1:] or samples, part)
+        print(f"  {part}: {grows:+.1f}, {100 * grows / (mean or 1):+.2f} % of {mean:.0f}")  # noqa: T201
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,38 @@
+"""A soak of a few virtual hours: whatever came, struck and went, the cluster comes to rest with as much in every container as the time before."""
+
+from __future__ import annotations
+
+from tests.storm import soak, telling
+
+HOURS = 3
+SPARE = 64  # entries of one container that may come and go, such as connections that are kept for a while
+
+
+def soaked(folder):
+    """Give what every container holds after each of a few hours."""
+    made = soak.Soak(1, folder, nodes=12, jobs_per_hour=60)
+    found = []
+    for _ in range(HOURS):
+        made.work(soak.HOUR)
+        sample = made.sample()
+        found.append({"sample": sample, "containers": made.containers()})
+    return {"faults": made.faults, "jobs": made.jobs, "found": found}
+
+
+def test_nothing_is_left_of_what_came_and_went():
+    soaked_ = telling.apart(soaked)
+    assert soaked_["jobs"] > 40 * HOURS
+    assert soaked_["faults"] > 50 * HOURS
+    first, last = soaked_["found"][0], soaked_["found"][-1]
+    for part, sizes in last["containers"].items():
+        grown = {path: size - first["containers"][part].get(path, 0) for path, size in sizes.items()}
+        assert {path: more for path, more in grown.items() if more > SPARE} == {}, part
+    for part in ("timers and tasks", "connections"):
+        assert last["sample"][part] <= first["sample"][part] + SPARE
+    assert last["sample"]["bytes on disk"] < 2 * first["sample"]["bytes on disk"]
+
+
+def test_a_line_is_fitted():
+    samples = [{"hour": hour, "part": 10 + 2 * hour} for hour in range(5)]
+    assert soak.slope(samples, "part") == (48.0, 14.0)
+    assert soak.slope([{"hour": 1, "part": 3}], "part") == (0.0, 3.0)
