@@ -6,13 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pumice.framework import reasons
+from pumice.framework import reasons, standings
 from pumice.framework.reason_keys import is_general, is_news, reason_key
 
 WAITS = "pod group is not ready, 3 Pending, 3 minAvailable; Pending: 3 Unschedulable"
 UNAVAILABLE = "0/3 nodes are unavailable: 3 Insufficient cpu."
 
 SAME = [
+    ("how long somebody would be delayed", "would delay a/g-1, planned for 00:01:40, by 1h30m", "would delay a/g-1, planned for 00:02:10, by 2h1s"),
     ("numbers", "pods 0 of 161", "pods 4 of 9"),
     ("quantities", "allocated cpu 500m of 2, memory 1Gi of 1.5Gi deserved", "allocated cpu 1 of 2, memory 0 of 8Gi deserved"),
     ("lists that are sorted by number", "0/3 nodes: 1 a b, 2 c d.", "0/9 nodes: 3 c d, 6 a b."),
@@ -71,3 +72,11 @@ def test_a_summary_over_nodes_has_one_key_for_each_set_of_reasons(texts, numbers
     assert reason_key(str(left)) == reason_key(str(right))
     if len(texts) > 1:
         assert reason_key(str(left)) != reason_key(str(reasons.summary(9, [(texts[0], 1)])))
+
+
+def test_by_how_much_a_job_would_delay_another_is_no_news_and_whom_it_would_delay_is():
+    first, later, other = (
+        standings.essence(reasons.FitSummary(0, (), f"would delay a/{name}, planned for 00:01, by {length}"))
+        for name, length in (("g-1", "59s"), ("g-1", "1h1m"), ("g-2", "59s"))
+    )
+    assert first == later != other

@@ -10,8 +10,10 @@ from simulating import EVICTING, GREEDY, SECOND, simulated
 
 from pumice.actions.placing.searching import Searching
 from pumice.api import names
+from pumice.framework import dormancy
 from pumice.framework.engine import Engine
 from pumice.plugins.timeline import forecasts
+from pumice.plugins.timeline.plugin import Timeline
 from pumice.simulate import swf
 from pumice.simulate.trace import Members, Trace, TraceJob, ordered, pod_spec
 
@@ -111,3 +113,17 @@ def test_starts_planned_by_amounts_are_those_that_a_search_finds(name, seed, mon
     searched = simulated(random_trace(seed), POLICIES[name])
     assert decided(by_amounts) == decided(searched)
     assert set(asked) == {"timeline"}
+
+
+@pytest.mark.parametrize("name", ["easy", "deep", "conservative"])
+@pytest.mark.parametrize("seed", range(6))
+def test_who_is_not_looked_at_for_want_of_room_is_planned_and_told_the_same(name, seed, monkeypatch):
+    rested, asked = [], Timeline.stands
+    monkeypatch.setattr(
+        Timeline, "stands", lambda self, dormant: asked(self, dormant) and not rested.append(len(dormant))
+    )
+    left_out = simulated(random_trace(seed), POLICIES[name])
+    monkeypatch.setattr(dormancy, "_may_be_left_out", lambda _session: False)
+    looked_at = simulated(random_trace(seed), POLICIES[name])
+    assert decided(left_out) == decided(looked_at)
+    assert sum(rested) > 0

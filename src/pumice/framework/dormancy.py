@@ -102,7 +102,8 @@ class Dormancy:
                     session.wake_at(session.started + PAUSE)
             if not kind.jobs:
                 del self._kinds[key]
-        return dict(self._noted)
+        noted = dict(self._noted)
+        return noted if all(stands(noted) for stands in session.resting.values()) else {}
 
     def _wake(self, jobs: Iterable[str]) -> None:
         for key in jobs:
@@ -122,8 +123,8 @@ def _may_be_left_out(session: Session) -> bool:
     """Tell whether nobody but nodes and queues has a say in whether those who ask for too much wait, and nobody wants to be told why."""
     if not session.shortcuts.dormant_jobs or session.is_asked or session.reserved:
         return False
-    if session.job_delay.active or session.job_blocked.active:
-        return False  # whoever plans ahead is told of everybody who waits
+    if any(each.plugin not in session.resting for each in (*session.job_delay, *session.job_blocked)):
+        return False  # whoever plans ahead is told of everybody who waits, unless it says when it need not be
     facts = session.independence
     return (
         _is_no_room_made(session.configuration.action_names)

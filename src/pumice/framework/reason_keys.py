@@ -15,9 +15,9 @@ NOT_READY = "pod group is not ready"
 ORIGIN = "Origin reason is"
 AWAITS = "It waits for pods that are evicted for it"
 
-# A number with its unit, standing by itself: digits that are part of a name are part of what is said.
+# A number with its unit, or a length of time such as 1h30m, standing by itself: digits that are part of a name are part of what is said.
 _NUMBER = re.compile(
-    r"(?<![\w.\-])[-+]?\d+(?:[.,]\d+)*(?:[eE][-+]?\d+)?(?:[kMGTPEmun]i?|Ki|[µun]?s|min|h|d|%)?(?![\w\-]|\.\w)"
+    r"(?<![\w.\-])[-+]?(?:(?:\d+[dhms])+|\d+(?:[.,]\d+)*(?:[eE][-+]?\d+)?(?:[kMGTPEmun]i?|Ki|[µun]?s|min|h|d|%)?)(?![\w\-]|\.\w)"
 )
 # How many members are in which status, and how many of them could be placed: it moves with everybody's pods.
 _TALLY = re.compile(rf"({READY}|{NOT_READY}), [^;.]*(?:; Pending: [^.]*)?(?=\. |$)")

@@ -111,8 +111,13 @@ def _waits(session: Session, job: Job) -> tuple[object, ...]:
 
 
 def essence(error: FitSummary) -> object:
-    """Return why a task found no node; of a queue that has no room without its digits: what it holds and is due moves with everybody's pods, and is no news."""
-    return error if not error.queue else (error.queue, _without_digits(error.prefix))
+    """Return why a task found no node; of a queue that has no room without its digits: what it holds and is due moves with everybody's pods, and is no news.
+
+    Nor is by how much a job would delay another: that moves with time.
+    """
+    if error.queue:
+        return error.queue, _without_digits(error.prefix)
+    return error if error.counts or not error.prefix else reason_keys.reason_key(error.prefix)
 
 
 @functools.lru_cache(maxsize=1024)

@@ -6,6 +6,7 @@ least a minute, has passed, or when what was planned cannot be any more: a forec
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -18,7 +19,7 @@ from pumice.plugins.timeline.planning import Wanted
 from pumice.plugins.timeline.profile import NEVER
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from pumice.framework.searching import Search
     from pumice.framework.session import Session
@@ -48,6 +49,24 @@ class Shadow(msgspec.Struct, eq=False):
     bookings: dict[str, Booking]
 
 
+class Waiting(msgspec.Struct, frozen=True, eq=False):
+    """Jobs that found no room in this cycle, in the order in which they were tried; those that were not looked at since they would find none; and those that nobody tried, after all others."""
+
+    tried: Mapping[str, Job]
+    resting: Mapping[str, Job]
+    others: Mapping[str, Job]
+
+    def __iter__(self) -> Iterator[str]:
+        return itertools.chain(self.tried, self.resting, self.others)
+
+    def in_order(self, session: Session) -> dict[str, Job]:
+        """Return all of them in planning order."""
+        if not self.resting:
+            return {**self.tried, **self.others}
+        listed = session.job_order.sort([*self.tried.values(), *self.resting.values()])
+        return {**{job.key: job for job in listed}, **self.others}
+
+
 class Forecasts:
     """What was told, from cycle to cycle."""
 
@@ -58,23 +77,30 @@ class Forecasts:
         self._told: dict[str, Told] = {}
         self.is_behind = False  # whether some are left to be planned a second later
 
-    def tell(self, session: Session, jobs: Mapping[str, Job], yielded: Iterable[str]) -> None:
-        """Say of every job that waits, in planning order, when it is expected to start."""
-        self._told = {key: told for key, told in self._told.items() if key in session.cluster.pending_jobs}
+    def tell(self, session: Session, waiting: Waiting, yielded: Iterable[str]) -> None:
+        """Say of every job that waits, in planning order, when it is expected to start; who was not looked at is told only what is new."""
+        pending = session.cluster.pending_jobs
+        if len(self._told) > 2 * len(pending):
+            self._told = {key: told for key, told in self._told.items() if key in pending}
         self.is_behind = False
-        held, given_up = self._ledger.bookings, set(yielded)
-        waiting = {key: job for key, job in jobs.items() if key not in held}
+        held, before = self._ledger.bookings, dict(self._told)
         for key, booking in held.items():
             job = session.cluster.jobs[key]
             known = self._told.get(key)
             if known is None or known.booking is not booking or session.started >= known.again:
                 self._tell(session, job, booking, names.REASON_RESERVED, self._ledger.bookings)
-        if session.search is not None and any(self._is_due(session, key) for key in waiting):
-            self._plan(session, session.search, waiting, given_up)
-        for key in (*held, *waiting):
+        if session.search is not None and any(self._is_due(session, key) for key in waiting if key not in held):
+            behind = {key: job for key, job in waiting.in_order(session).items() if key not in held}
+            self._plan(session, session.search, behind, set(yielded))
+        for key in dict.fromkeys((*held, *waiting)):
             told = self._told.get(key)
-            if told is not None:
-                session.findings.foresee(session.cluster.jobs[key], told.forecast)
+            if told is None:
+                continue
+            if key in waiting.resting:
+                if (known := before.get(key)) is not None and known.forecast.condition is told.forecast.condition:
+                    continue
+                session.findings.attempt(waiting.resting[key])
+            session.findings.foresee(session.cluster.jobs[key], told.forecast)
 
     def _is_due(self, session: Session, key: str) -> bool:
         """Tell whether the forecast of a job that holds nothing has to be looked at."""

@@ -53,6 +53,11 @@ class Holders:
         """Whether nobody else can get a reservation; who would be next and has no known start keeps those behind it from one."""
         return bool(self._depth) and len(self) + len(self.unknown) >= self._depth
 
+    def is_for_later(self, session: Session, job: str) -> bool:
+        """Tell whether a job holds a reservation for a time to come."""
+        booking = self._ledger.bookings.get(job)
+        return booking is not None and booking.laid and booking.start > session.started
+
     # -- keeping -----------------------------------------------------------------------------------------------
 
     def tidy(self, session: Session) -> None:

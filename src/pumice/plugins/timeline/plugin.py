@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping, Sequence
 
     from pumice.framework.evaluation import Floats
+    from pumice.framework.findings import Refused
     from pumice.framework.reasons import ReasonVector
     from pumice.framework.searching import Search
     from pumice.framework.session import Session
@@ -132,6 +133,7 @@ class Timeline(Plugin):
         if self.settings.overrun == EVICTABLE:
             session.victim_tasks.add(self.delaying)
         self.ledger.follow(session.cluster, session.started, self._restated(session))
+        session.resting[self.name] = self.stands
 
     def _restated(self, session: Session) -> list[int]:
         """Return the rows of pods whose jobs may say something else of how long they run; all of them if something was learnt."""
@@ -144,6 +146,23 @@ class Timeline(Plugin):
             for task in job.tasks.values()
             if task.node is not None and task.node.row < cluster.nodes.count
         ]
+
+    def stands(self, dormant: Mapping[str, Refused]) -> bool:
+        """Tell whether what is reserved is for the same jobs, though some that find no room are not looked at in this cycle: they all hold a place, or nobody who holds one can start."""
+        session, holders = self.session, self.holders
+        queues = {job.queue for job in session.cluster.pending_jobs.values()}
+        if self._is_new or len(queues) > 1 or 0 < self.settings.max_jobs < len(session.cluster.pending_jobs):
+            return False
+        holders.tidy(session)
+        if all(each.failure.queue or holders.is_for_later(session, key) for key, each in dormant.items()):
+            return True
+        if not holders.is_full or self.ledger.gained or self.ledger.profile.is_overbooked(session.started):
+            return False
+        return all(
+            holders.is_for_later(session, key)
+            and (key in dormant or not self.starts.fits_now(session.cluster.jobs[key]))
+            for key in self.ledger.bookings
+        )
 
     # -- who may start -----------------------------------------------------------------------------------------
 
@@ -267,9 +286,11 @@ class Timeline(Plugin):
         self._warn(session)
         if self._later and session.search is not None:
             turns.reserve(session, session.search, self.holders, self._later)
-        waiting = {**self.blocked_jobs, **turns.left_out(session, self.blocked_jobs, self.settings.max_jobs)}
-        self.forecasts.tell(session, waiting, self.holders.given_up)
-        if not waiting and not len(self.holders):
+        resting = {key: session.cluster.jobs[key] for key in session.findings.dormant}
+        known = {**self.blocked_jobs, **resting}
+        others = turns.left_out(session, known, self.settings.max_jobs)
+        self.forecasts.tell(session, forecasts.Waiting(self.blocked_jobs, resting, others), self.holders.given_up)
+        if not known and not others and not len(self.holders):
             return
         begin = soonest(self.ledger.bookings.values(), now)
         for moment in (begin, self.ledger.next_end):

@@ -153,6 +153,12 @@ class Starts:
         booking.behind = None if found is None else (found.holder, found.planned)
         return found
 
+    def fits_now(self, job: Job) -> bool:
+        """Tell whether there may be room for a job now, whatever is reserved for others."""
+        self._catch_up()
+        asked = needs.of(self._session, job)
+        return not asked.kinds or self._fits_at(0, asked)
+
     def _fits_at(self, horizon: int, asked: needs.Needs) -> bool:
         """Tell whether there is room now, and until so many reservations have begun."""
         key = (horizon, asked.key)
