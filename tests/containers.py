@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import deque
 
 
-def entries(*roots):
-    """Count the entries of every container that can be reached, by the attributes on the way to it; objects of the API count as a whole."""
-    found, seen = {}, set()
+def entries(*roots, beyond=()):
+    """Count the entries of every container that can be reached, by the attributes on the way to it; objects of the API count as a whole, and those that are `beyond` not at all."""
+    found, seen = {}, {id(each) for each in beyond} - {id(each) for each in roots}
     waiting = deque((type(root).__name__, root) for root in roots)
     while waiting:
         path, value = waiting.popleft()

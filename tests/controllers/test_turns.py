@@ -99,6 +99,7 @@ def test_what_vanished_of_owners_that_nobody_looks_at_is_not_remembered():
 
 def test_a_late_watch_does_not_bring_back_what_a_read_did_not_find():
     known = observed.Observed([(kinds.JOB, kinds.POD)])
+    known.learned(kinds.JOB, job())
     known.learned(kinds.POD, pod(version="5"))
     known.lost(kinds.POD, "a", "p")
     assert not known.feed(kinds.POD, "ADDED", pod(version="5"))
@@ -305,3 +306,66 @@ def test_who_puts_something_off_is_looked_at_when_its_time_has_come_however_much
     looks = turns.turns
     assert turns.take(requests.Moment(HOUR, busy=True)) is None
     assert turns.turns == looks + 1
+
+
+# -- who stands by ---------------------------------------------------------------------------------------------------
+
+
+def a_job(name, version):
+    metadata = {"name": name, "namespace": "a", "uid": f"u-{name}", "resourceVersion": str(version)}
+    return {"apiVersion": OWNER["apiVersion"], "kind": "Job", "metadata": metadata}
+
+
+def of(name, number):
+    owner = {**OWNER, "name": name, "uid": f"u-{name}"}
+    return pod(uid=f"{name}-{number}", version=str(number), name=f"{name}-{number}", owner=owner)
+
+
+class Counting(Watchful):
+    """Tells which Jobs had a turn, and who had vanished."""
+
+    def concerns(self, kind, manifest, observed):
+        return [("a", manifest["metadata"]["ownerReferences"][0]["name"])]
+
+    def reconcile(self, namespace, name, observed, moment):
+        found = observed.find(self.kind, namespace, name)
+        gone = observed.vanished(kinds.POD, self.kind, found) if found else []
+        self.seen.append((name, [each["metadata"]["uid"] for each in gone]))
+        return requests.Reconciled()
+
+
+def stood_by(jobs):
+    """Let many Jobs come and go, each with a pod, while one of them stays, which loses its pods again and again."""
+    counting = Counting()
+    turns = engine.Engine([counting])
+    turns.feed(kinds.JOB, "ADDED", a_job("stays", 1))
+    for number in range(2, 10 * jobs, 10):
+        name = f"j{number}"
+        turns.feed(kinds.JOB, "ADDED", a_job(name, number))
+        for owner in (name, "stays"):
+            turns.feed(kinds.POD, "ADDED", of(owner, number + 1))
+            turns.feed(kinds.POD, "DELETED", of(owner, number + 1))
+        turns.feed(kinds.JOB, "MODIFIED", a_job("stays", number + 3))
+        turns.feed(kinds.JOB, "DELETED", a_job(name, number + 4))
+        turns.feed(kinds.POD, "ADDED", of(name, number + 5))  # which the garbage collector takes after its owner
+        turns.feed(kinds.POD, "DELETED", of(name, number + 5))
+    return counting, turns
+
+
+def test_who_stands_by_keeps_nothing_of_what_has_gone_and_looks_at_all_that_is_there_when_it_leads():
+    counting, turns = stood_by(3000)
+    assert len(turns.queue) <= engine._FEW_WAITING + 1
+    assert turns.observed._vanished == {}
+    turns.feed(kinds.POD, "ADDED", of("stays", 100_000))
+    turns.feed(kinds.POD, "DELETED", of("stays", 100_000))
+    looked(turns)
+    assert dict(counting.seen)["stays"] == ["stays-100000"]  # what nobody else can have dealt with yet
+
+
+def test_who_leads_looks_at_what_has_gone():
+    _, turns = stood_by(1)
+    looked(turns)
+    for number in range(2 * engine._FEW_WAITING):
+        turns.feed(kinds.JOB, "ADDED", a_job(f"k{number}", 1000 + 2 * number))
+        turns.feed(kinds.JOB, "DELETED", a_job(f"k{number}", 1001 + 2 * number))
+    assert len(turns.queue) == 2 * engine._FEW_WAITING

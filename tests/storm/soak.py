@@ -13,26 +13,40 @@ import tempfile
 import time
 from pathlib import Path
 
+from pumice.local_cluster import event_notes
 from tests.containers import entries
 from tests.storm import loop as loops
 from tests.storm import objects, world
 from tests.storm.disasters import Disasters
 
 MINUTE, HOUR = 60.0, 3600.0
-RUN = (20, 600)  # seconds that pods run
+LONGEST = 600  # seconds that pods run
 KEPT = 30  # seconds for which a Job is kept that has ended
-REST = 1500.0  # seconds without jobs and faults, after which everything has ended and is gone
+REST = 180.0  # seconds without jobs and faults, after which everything has ended and is gone: and three times as long as pods run, for who must wait or is started again
 QUIET = 20.0
-NOT_COUNTED = ("_stages", "_histograms", "._lines")  # what has a bound of its own, and fills up to it
+NOT_COUNTED = (  # what has a bound of its own and fills up to it, or is cleared at its next use
+    "_stages",
+    "_histograms",
+    "._lines",
+    "_changes",
+    ".evaluator.",
+    ".sharing.",
+    ".watching._encoded",
+    "._events._told",
+    "._full_at",
+    ".placed",
+    ".queue._resting",
+)
 
 
 class Soak:
     """A cluster that works; `sample` lets it come to rest and tells what is kept."""
 
-    def __init__(self, seed, folder, *, nodes, jobs_per_hour, faults_per_hour=60):
+    def __init__(self, seed, folder, *, nodes, jobs_per_hour, faults_per_hour=60, longest=LONGEST):
         self.world = world.World(f"soak-{seed}")
         self._seed = seed
         self._rng = loops.chance(seed, "soak")
+        self._longest = longest
         self._rate = jobs_per_hour / HOUR
         self._fault_rate = faults_per_hour / HOUR
         self.jobs = self.lines = 0
@@ -68,7 +82,9 @@ class Soak:
         """Come to rest, and give how much every part keeps; raises what the oracle found."""
         made = self.world
         self._disasters.end(over=False)
-        self._pass(REST)
+        self._pass(REST + 3 * self._longest)
+        event_notes.EventNotes(made.cluster).forget(made.api.now() + event_notes.KEPT)
+        self._pass(2.0)
         made.oracle.judge(made.loop.now - QUIET)
         assert not made.oracle.broken, made.oracle.broken[:3]
         found = {
@@ -86,11 +102,14 @@ class Soak:
 
     def containers(self):
         """Give the entries of containers by part and path; those of replicas together."""
-        found = {}
-        for program in self.world.programs:
-            for part, roots in program.parts().items():
-                _add(found.setdefault(part, {}), entries(*roots))
-        _add(found.setdefault("API server", {}), entries(*self.world.api.parts()))
+        parts = [(part, roots) for program in self.world.programs for part, roots in program.parts().items()]
+        parts.append(("API server", self.world.api.parts()))
+        found, beyond = {}, [each for _, roots in parts for each in roots]
+        for part, roots in parts:
+            kept = found.setdefault(part, {})
+            for path, size in entries(*roots, beyond=beyond).items():
+                if not any(each in path for each in NOT_COUNTED):
+                    kept[path] = kept.get(path, 0) + size
         return found
 
     def _tasks(self):
@@ -110,7 +129,9 @@ class Soak:
 
     def _submit(self):
         rng = self._rng
-        tasks = [(rng.randint(1, 6), rng.choice((1, 2, 4)), rng.randint(*RUN)) for _ in range(rng.randint(1, 2))]
+        tasks = [
+            (rng.randint(1, 6), rng.choice((1, 2, 4)), rng.randint(5, self._longest)) for _ in range(rng.randint(1, 2))
+        ]
         total = sum(each[0] for each in tasks)
         job = objects.job(
             f"j{self.jobs}",
@@ -152,12 +173,6 @@ def slope(samples, part):
         return 0.0, mean
     grows = sum((hour - middle) * (size - mean) for hour, size in zip(hours, sizes, strict=True)) / spread
     return 24 * grows, mean
-
-
-def _add(found, sizes):
-    for path, size in sizes.items():
-        if not any(each in path for each in NOT_COUNTED):
-            found[path] = found.get(path, 0) + size
 
 
 def _resident():

@@ -1,19 +1,19 @@
-"""A soak of a few virtual hours: whatever came, struck and went, the cluster comes to rest with as much in every container as the time before."""
+"""A soak of half a virtual hour: whatever came, struck and went, the cluster comes to rest with as much in every container as the time before."""
 
 from __future__ import annotations
 
 from tests.storm import soak, telling
 
-HOURS = 3
-SPARE = 64  # entries of one container that may come and go, such as connections that are kept for a while
+ROUNDS, MINUTES = 3, 6
+SPARE = 16  # entries of one container that may come and go, such as connections that are kept for a while
 
 
 def soaked(folder):
-    """Give what every container holds after each of a few hours."""
-    made = soak.Soak(1, folder, nodes=12, jobs_per_hour=60)
+    """Give what every container holds after each of a few rounds."""
+    made = soak.Soak(1, folder, nodes=12, jobs_per_hour=400, faults_per_hour=120, longest=40)
     found = []
-    for _ in range(HOURS):
-        made.work(soak.HOUR)
+    for _ in range(ROUNDS):
+        made.work(MINUTES * soak.MINUTE)
         sample = made.sample()
         found.append({"sample": sample, "containers": made.containers()})
     return {"faults": made.faults, "jobs": made.jobs, "found": found}
@@ -21,8 +21,8 @@ def soaked(folder):
 
 def test_nothing_is_left_of_what_came_and_went():
     soaked_ = telling.apart(soaked)
-    assert soaked_["jobs"] > 40 * HOURS
-    assert soaked_["faults"] > 50 * HOURS
+    assert soaked_["jobs"] > 4 * MINUTES * ROUNDS
+    assert soaked_["faults"] > MINUTES * ROUNDS
     first, last = soaked_["found"][0], soaked_["found"][-1]
     for part, sizes in last["containers"].items():
         grown = {path: size - first["containers"][part].get(path, 0) for path, size in sizes.items()}

@@ -41,6 +41,7 @@ _LONGEST_REST: Final = duration.SECOND
 _LOOKS: Final = 256  # in which nothing was to be done, before others than controllers have their turn
 MUCH_TO_DO: Final = 32  # objects that have their turn or wait for it
 _LITTLE_TO_DO: Final = 16
+_FEW_WAITING: Final = 1000
 _SOONEST: Final = 10 * duration.MILLISECOND  # after which an object is looked at again without an event
 
 
@@ -168,6 +169,7 @@ class Engine:
         self._refusals: dict[Key, int] = {}  # in a row
         self._patient: dict[Key, None] = {}  # that are looked at as soon as there is little to do
         self._said: dict[Key, tuple[str, list[tuple[str, str, str]]]] = {}  # about which object, in the last turn
+        self._most_waiting = _FEW_WAITING  # beyond that it is looked who is gone, while others do the work
         self.turns = 0
         self.writes = 0
 
@@ -209,6 +211,22 @@ class Engine:
         before = self.observed.find(kind, namespace, name)
         if self.observed.feed(kind, event_type, manifest):
             self._changed((kind, namespace, name), before, manifest)
+            if not self.turns:
+                self._stand_by(kind, namespace, name)
+
+    def _stand_by(self, kind: kinds.Kind, namespace: str, name: str) -> None:
+        """Keep no more than there are objects as long as nobody has had a turn: others do the work, so what vanished before its owner changed is theirs, and who is gone needs no look.
+
+        Whoever is started anew knows of neither, and must do without.
+        """
+        for _, each, own, _ in self._readers.get(kind, ()):
+            if own:
+                self.observed.forget(each.kind, namespace, name, self.observed.untold(each.kind, namespace, name))
+        if len(self.queue) > self._most_waiting:
+            for key in self.queue.waiting():
+                if not self.observed.has(self._controllers[key.place].kind, key.namespace, key.name):
+                    self.queue.drop(key)
+            self._most_waiting = max(_FEW_WAITING, 2 * len(self.queue))
 
     def _changed(
         self, reference: knowing.Reference, before: Mapping[str, Any] | None, after: Mapping[str, Any] | None

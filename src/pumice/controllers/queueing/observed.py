@@ -44,7 +44,7 @@ class Observed:
         """
         self._trim = trim
         self._packed = frozenset(packed)
-        self._remembered = frozenset((owner.api_version, owner.name, kind) for owner, kind in remembered)
+        self._remembered = {(owner.api_version, owner.name, kind): owner for owner, kind in remembered}
         self._vanished: dict[_Owner, dict[str, tuple[kinds.Kind, Manifest]]] = {}
         self._objects: dict[kinds.Kind, dict[str, dict[str, Manifest | bytes]]] = {}
         self._owned: dict[tuple[kinds.Kind, str], dict[tuple[str, str], None]] = {}
@@ -235,6 +235,7 @@ class Observed:
         kind, namespace, name = reference
         self._unindex(reference, known)
         self._remember(kind, namespace, known)
+        self._vanished.pop(_owner(kind, namespace, name), None)
         home = self._objects[kind][namespace]
         del home[name]
         if not home:
@@ -244,9 +245,11 @@ class Observed:
         self.names.forget(known["metadata"].get("uid", ""))
 
     def _remember(self, kind: kinds.Kind, namespace: str, known: Manifest) -> None:
+        """Remember what has vanished for its owner, if there is one that could be told."""
         owner = controller(known) or {}
         api_version, name = str(owner.get("apiVersion")), str(owner.get("kind"))
-        if (api_version, name, kind) in self._remembered:
+        of = self._remembered.get((api_version, name, kind))
+        if of is not None and self.has(of, namespace, str(owner.get("name"))):
             gone = self._vanished.setdefault((api_version, name, namespace, str(owner.get("name"))), {})
             gone[known["metadata"].get("uid", "")] = kind, known
 

@@ -41,6 +41,14 @@ class WorkQueue(Generic[K]):
         """How many keys are ready or busy."""
         return len(self._ready) + len(self._busy)
 
+    def waiting(self) -> list[K]:
+        """Give the keys that are ready."""
+        return list(self._ready)
+
+    def drop(self, key: K) -> None:
+        """Want a key that is ready looked at no longer."""
+        del self._ready[key]
+
     def add(self, key: K) -> None:
         """Want a key looked at."""
         if key in self._busy:
