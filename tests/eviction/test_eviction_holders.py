@@ -9,7 +9,7 @@ from eviction_holders import POLICIES, Life
 
 from pumice.actions.eviction import equal_holders, takeover
 from pumice.actions.placing import held_back
-from pumice.framework import reservations
+from pumice.framework import reservations, resting
 from pumice.framework.handlers import Handlers
 
 SEEDS = 4
@@ -24,8 +24,9 @@ LONG_WAYS = [
 
 
 def told(name, *ways):
-    """Say what happens in some lives if some short cuts are not taken."""
+    """Say what happens in some lives, in which everybody is tried in every cycle, if some short cuts are not taken."""
     with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(resting, "_may_rest", lambda _: False)
         for way in ways:
             patched.setattr(*way)
         return [Life(seed, name).told() for seed in range(SEEDS)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -24,7 +25,7 @@ from pumice.actions.placing import (
     waiting_tasks,
 )
 from pumice.api import names
-from pumice.framework import dormancy, reservations, subject
+from pumice.framework import dormancy, reservations, resting, subject
 from pumice.framework.configuration import Configured, Settings, settings
 from pumice.framework.plugin import Action
 from pumice.framework.reasons import BeyondDue, FitSummary
@@ -69,8 +70,13 @@ class Allocate(Action):
         self._gated: dict[str, None] = {}
         self._beyond_due: dict[str, Job] = {}
         self._is_settled = True
-        reserved = {task.job.key: task.job for task in session.reserved.values() if task.job is not None}
         self._dormancy = dormancy.of(session)
+        session.resting_holders = {}
+        for refusal, keys in resting.of(session).left_out(session):
+            say = functools.partial(self._leave_holding, session, refusal=refusal)
+            session.resting_holders.update(dict.fromkeys(keys, say))
+        holding = [task.job for task in session.reserved.values() if task.job is not None]
+        reserved = {job.key: job for job in holding if job.key not in session.resting_holders}
         self._serve_all(session, {**session.awake, **reserved}.values())
         if self._beyond_due:
             waiting = list(self._beyond_due.values())
@@ -78,6 +84,7 @@ class Allocate(Action):
                 session.findings.forget_fit(job)
             with session.lending.beyond_dues():
                 self._serve_all(session, waiting)
+        resting.of(session).note(session, reserved.values())
 
     def _serve_all(self, session: Session, waiting: Iterable[Job]) -> None:
         """Serve gangs that were left incomplete, then the first job of the first queue until no queue has a job left."""
@@ -178,7 +185,7 @@ class Allocate(Action):
                 self._tell_of_blocked(session, job)
                 continue
             if (stays := self._held_back.known(queue, job, tasks)) is not None:
-                self._leave_holding(session, job, tasks[0], stays.refusal)
+                self._leave_holding(session, job, stays.refusal)
                 self._set_aside(session, job)
                 work[job.key] = []
                 continue
@@ -279,8 +286,9 @@ class Allocate(Action):
                 self._held_back.end()
             self._tell_of_blocked(session, self._blocked)
 
-    def _leave_holding(self, session: Session, job: Job, task: Task, refusal: FitSummary | None) -> None:
-        """Say of a job that holds room what trying it would say, and leave it as that would."""
+    def _leave_holding(self, session: Session, job: Job, refusal: FitSummary | None) -> None:
+        """Say of a job that holds room for its only pod what trying it would say, and leave it as that would."""
+        (task,) = job.tasks.values()
         session.findings.attempt(job)
         self._surplus.begin(job)
         session.statements.hold_anew(task, evicted=refusal is not None)

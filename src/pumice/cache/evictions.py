@@ -143,6 +143,7 @@ class Evictions:
         """Let a pod stay whose eviction was refused, and for which nobody waits any more; for a while it is no candidate."""
         del self._kept[task.uid]
         task.eviction_refused = now
+        self._cache.cluster.evictions_refused += 1
         if task.status == Status.EVICTING:
             status = statuses.from_pod(task.pod.status.phase, task.pod.spec.node_name, deleting=False)
             self._cache.cluster.apply([task], [task.node], status)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pumice.api import names
-from pumice.framework import breakdowns, dormancy, observing, reservations, shortcuts
+from pumice.framework import breakdowns, dormancy, observing, reservations, resting, shortcuts
 from pumice.framework.breakdowns import CLOSE, CONCLUDE, Breakdown
 from pumice.framework.evaluator import Evaluator
 from pumice.framework.reasons import FitSummary, Reasons
@@ -85,7 +85,10 @@ class Engine:
             is_asked=is_asked,
         )
         session.open(self._slots)
-        reservations.apply(session, session.reservations)
+        resting.of(session).begin(session)
+        if not reservations.apply(session, session.reservations):
+            resting.of(session).give_up(session)
+            reservations.apply(session, session.reservations)
         session.findings.dormant = dormancy.of(session).renew(session)
         session.__dict__.pop("awake", None)  # a plugin that asked when it was opened was told of everybody
         self.observer.spent("open", "", mark)

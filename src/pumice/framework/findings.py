@@ -164,7 +164,7 @@ class Findings:
         self.causes: dict[Hashable, str] = {}
         self.job_texts: dict[str, str] = {}
         self.news: list[tuple[Job, Standing]] | None = None
-        self.awaited: dict[str, str] | None = None
+        self.awaited: dict[str, str] = {}
 
     # -- jobs --------------------------------------------------------------------------------------------------
 

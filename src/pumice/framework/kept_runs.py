@@ -14,13 +14,14 @@ if TYPE_CHECKING:
 class KeptRuns:
     """Runs in the order in which they were kept; a task that is in several is looked for in the latest."""
 
-    __slots__ = ("_holding", "_next", "_runs")
+    __slots__ = ("_holding", "_next", "_runs", "resting")
 
     def __init__(self) -> None:
         self._next = 0
         # By number, and once a task was taken out of a run by its tasks, each by itself.
         self._runs: dict[int, Run | dict[str, Run]] = {}
         self._holding: dict[str, int] = {}  # the number of a run by the uid of each of its tasks
+        self.resting: dict[str, Run] = {}  # those of one task that are undone together, by its uid
 
     def __iter__(self) -> Iterator[Run]:
         for kept in self._runs.values():
@@ -40,7 +41,7 @@ class KeptRuns:
         """Take one task out; returns it as a run of its own, None if it is in no run."""
         number = self._holding.pop(task.uid, None)
         if number is None:
-            return None
+            return self.resting.pop(task.uid, None)
         kept = self._runs[number]
         if not isinstance(kept, dict):
             if len(kept.tasks) == 1:

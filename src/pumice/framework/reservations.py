@@ -18,7 +18,7 @@ from pumice.model.statuses import GOING, TENTATIVE, Status
 from pumice.model.task import instant
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Container, Iterable, Sequence
 
     from pumice.framework.statement import Statement
     from pumice.framework.statements import Statements
@@ -52,6 +52,10 @@ class ReservingSession(Protocol):
     def reserved(self) -> dict[str, Task]:
         """Who waits by a reservation."""
 
+    @property
+    def resting_holders(self) -> dict[str, Callable[[Job], None]]:
+        """Who waits by a reservation and is left out of the cycle, by job, each with what says what trying it would have said."""
+
     def statement(self) -> Statement:
         """Start a statement."""
 
@@ -79,6 +83,13 @@ class Hold(msgspec.Struct):
     gone_by: int | None = None  # when the last victim should be gone, as long as one is there
     patience: int = PATIENCE
 
+    @property
+    def unchanged_until(self) -> int:
+        """Until when it is as it is, if nobody goes whom it waits for."""
+        if self.clear_since is not None:
+            return self.clear_since + self.patience - 1
+        return NEVER if self.gone_by is None else self.gone_by
+
 
 class Reservations:
     """The nominations that are in force; it outlives sessions and configurations."""
@@ -87,6 +98,7 @@ class Reservations:
         self.holds: dict[str, Hold] = {}
         self.expired: dict[str, str] = {}
         self._victims: dict[str, None] = {}
+        self._departures = -1  # how many pods had gone when those were looked for that have
 
     def add(
         self, members: Iterable[Task], victims: Sequence[Task], patience: int = PATIENCE, made: int | None = None
@@ -106,15 +118,19 @@ class Reservations:
             if task.nominated:
                 self.expired[task.uid] = task.nominated
 
-    def renew(self, cluster: Cluster, now: int) -> list[Task]:
-        """Return the pending tasks for which a node is held now, ending what has waited too long and finding what a restart left."""
-        for uid in [uid for uid in self.holds if uid not in cluster.tasks]:
-            del self.holds[uid]
-        self._victims = {uid: None for uid in self._victims if uid in cluster.tasks}
+    def renew(self, cluster: Cluster, now: int, known: Container[str] = ()) -> list[Task]:
+        """Return the pending tasks for which a node is held now, ending what has waited too long and finding what a restart left; but for those of which it is known."""
+        if self._departures != cluster.departures:
+            self._departures = cluster.departures
+            for uid in [uid for uid in self.holds if uid not in cluster.tasks]:
+                del self.holds[uid]
+            self._victims = {uid: None for uid in self._victims if uid in cluster.tasks}
         for uid in [uid for uid, node in self.expired.items() if not _is_stated(cluster, uid, node)]:
             del self.expired[uid]
         held = []
         for uid in {**self.holds, **cluster.nominated}:
+            if uid in known:
+                continue
             task = cluster.tasks[uid]
             hold = self._hold_of(task) if task.status == Status.PENDING else None
             if hold is not None and self._is_in_force(task, hold, cluster, now):
@@ -161,27 +177,31 @@ class Reservations:
             if uid in cluster.tasks and cluster.tasks[uid].nominated == node
         ]
 
-    def awaited(self, cluster: Cluster) -> dict[str, str]:
-        """Say of every job for which pods were evicted whose going it waits for, and how long its room is held."""
-        found: dict[str, tuple[dict[str, None], int, int]] = {}
-        told: dict[tuple[str, int], None] = {}
-        for uid, hold in self.holds.items():
-            task = cluster.tasks.get(uid)
+    def awaited(self, cluster: Cluster, job: Job) -> str:
+        """Say whose going a job waits for, if pods were evicted for it, and how long its room is held; empty if all are gone."""
+        found: dict[str, None] = {}
+        until = patience = 0
+        told: set[int] = set()
+        for uid in self._held_for(job):
+            hold = self.holds[uid]
             plan = hold.victims or hold.node
-            if task is None or task.status not in WAITING or (task.job_key, id(plan)) in told:
+            if job.tasks[uid].status not in WAITING or id(plan) in told:
                 continue
             # All members of a plan wait for the same victims.
-            told[task.job_key, id(plan)] = None
+            told.add(id(plan))
             going = [cluster.tasks[victim] for victim in hold.victims if victim in cluster.tasks]
             going = going if hold.victims else _leaving(cluster, hold.node)
-            if not going:
-                continue
-            # Only what the API server has said is told; what is merely expected would be told anew when it says so.
-            last = max(instant(victim.pod.metadata.deletion_timestamp) or NEVER for victim in going)
-            known, until, _ = found.get(task.job_key, ({}, 0, 0))
-            known.update(dict.fromkeys(victim.key for victim in going))
-            found[task.job_key] = (known, max(until, last), hold.patience)
-        return {job: _awaited(list(known), until, patience) for job, (known, until, patience) in found.items()}
+            if going:
+                # Only what the API server has said is told; what is merely expected would be told anew when it says so.
+                last = max(instant(victim.pod.metadata.deletion_timestamp) or NEVER for victim in going)
+                found.update(dict.fromkeys(victim.key for victim in going))
+                until, patience = max(until, last), hold.patience
+        return _awaited(list(found), until, patience) if found else ""
+
+    def _held_for(self, job: Job) -> list[str]:
+        """Return the members of a job for which something is held, in the order in which that was done."""
+        held = [uid for uid in job.tasks if uid in self.holds]
+        return held if len(held) < 2 else [uid for uid in self.holds if uid in job.tasks]
 
     def deadline(self, now: int) -> int | None:
         """Return when the next hold ends; that of a member which was placed before may have ended long ago."""
@@ -229,10 +249,10 @@ def _departure(hold: Hold, task: Task) -> int:
     return min(NEVER, hold.made + 1_000_000 * (DEFAULT_GRACE if grace is None else max(0, grace)))
 
 
-def apply(session: ReservingSession, reservations: Reservations) -> None:
-    """Let nominated members wait on their nodes before any action runs."""
+def apply(session: ReservingSession, reservations: Reservations) -> bool:
+    """Let nominated members wait on their nodes before any action runs, beside those who do already; tells whether all of them can, else nothing is done if others do."""
     held = []
-    for task in reservations.renew(session.cluster, session.started):
+    for task in reservations.renew(session.cluster, session.started, session.reserved):
         job = task.job
         if job is None or not session.usable(job) or task.gated:
             continue
@@ -240,22 +260,17 @@ def apply(session: ReservingSession, reservations: Reservations) -> None:
             reservations.drop([task])
         else:
             held.append(task)
+    if session.reserved and held and not _have_room(session.cluster.nodes, _places(session, reservations, held)):
+        return False
     put_back(session, reservations, held)
     if (deadline := reservations.deadline(session.started)) is not None:
         session.wake_at(deadline)
+    return True
 
 
 def put_back(session: ReservingSession, reservations: Reservations, tasks: Iterable[Task]) -> None:
     """Let pending tasks wait on the nodes that are held for them, as far as those can still take them."""
-    table = session.cluster.nodes
-    places: list[tuple[Task, NodeRecord]] = []
-    for task in tasks:
-        hold = reservations.holds.get(task.uid)
-        record = table.by_name.get(hold.node) if hold is not None else None
-        if record is None or record.row >= table.count or task.status != Status.PENDING:
-            continue
-        if not task.shape.request.unoffered:
-            places.append((task, record))
+    table, places = session.cluster.nodes, _places(session, reservations, tasks)
     while places:
         fitting = _fitting(table, places)
         statement = session.statement()
@@ -265,6 +280,22 @@ def put_back(session: ReservingSession, reservations: Reservations, tasks: Itera
         statement.keep()
         # Whom a plugin refuses takes no room from those after it.
         places = places[fitting[placed] + 1 :] if placed < len(fitting) else []
+
+
+def _places(
+    session: ReservingSession, reservations: Reservations, tasks: Iterable[Task]
+) -> list[tuple[Task, NodeRecord]]:
+    """Return the pending ones among tasks, with the nodes that are held for them."""
+    table = session.cluster.nodes
+    places: list[tuple[Task, NodeRecord]] = []
+    for task in tasks:
+        hold = reservations.holds.get(task.uid)
+        record = table.by_name.get(hold.node) if hold is not None else None
+        if record is None or record.row >= table.count or task.status != Status.PENDING:
+            continue
+        if not task.shape.request.unoffered:
+            places.append((task, record))
+    return places
 
 
 def _fitting(table: NodeTable, places: Sequence[tuple[Task, NodeRecord]]) -> Sequence[int]:
@@ -294,6 +325,8 @@ def lift(session: ReservingSession, job: Job) -> list[Task]:
     """Take the job's own reservations off, so that it can be placed anew; returns the tasks that were waiting by them, in an order that does not depend on how pods were listed."""
     if not session.reserved:
         return []
+    if (say := session.resting_holders.pop(job.key, None)) is not None:
+        say(job)
     lifted = [task for task in job.tasks.values() if task.uid in session.reserved and task.status in TENTATIVE]
     lifted.sort(key=lambda task: task.uid)
     for task in lifted:

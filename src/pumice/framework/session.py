@@ -104,6 +104,8 @@ class Session(Points):
         self.started = now
         self.reservations = reservations or Reservations()
         self.reserved: dict[str, Task] = {}
+        # Those of them that are left out of the cycle, by job, each with what says what trying it would have said.
+        self.resting_holders: dict[str, Callable[[Job], None]] = {}
         self.topology = JobDomains(self)
         self.never_running = NeverRunning(self)
         self.outlooks = Outlooks(self)
@@ -232,6 +234,13 @@ class Session(Points):
         for name in queues:
             if (queue := self.cluster.queues.get(name)) is not None:
                 self.queue_order.touch(queue)
+        return refusal
+
+    def tell_of_many(self, runs: Sequence[Run], sign: int) -> str | PluginBreakdownError | None:
+        """Tell the handlers about runs of many jobs, after which everybody is ordered anew."""
+        refusal = self.handlers.tell(runs, sign)
+        self.job_order.touch_all()
+        self.queue_order.touch_all()
         return refusal
 
     # -- attempts ----------------------------------------------------------------------------------------------

@@ -48,7 +48,9 @@ def noticed(session: Session) -> list[Job]:
     waiting = session.awake
     if dormant and not dormant.keys().isdisjoint(attempted):
         waiting = {k: job for k, job in cluster.pending_jobs.items() if k not in dormant or k in attempted}
-    changed = {key: job for key, job in cluster.dirty_jobs.items() if key not in dormant or key in attempted}
+    # Who rests has not changed, but for the room that is held for it.
+    resting, dirty = session.resting_holders, cluster.dirty_jobs.items()
+    changed = {k: job for k, job in dirty if (k not in dormant and k not in resting) or k in attempted}
     return list({**changed, **waiting, **attempted}.values())
 
 
@@ -182,9 +184,10 @@ def awaited(session: Session, job: Job) -> str:
     """Say whose going a job waits for; empty if nobody was evicted for it, or all are gone."""
     if not session.reservations.holds:
         return ""
-    if session.findings.awaited is None:
-        session.findings.awaited = session.reservations.awaited(session.cluster)
-    return session.findings.awaited.get(job.key, "")
+    known = session.findings.awaited
+    if job.key not in known:
+        known[job.key] = session.reservations.awaited(session.cluster, job)
+    return known[job.key]
 
 
 def verdict(session: Session, job: Job) -> Verdict | None:

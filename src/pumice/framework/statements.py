@@ -6,13 +6,16 @@ from typing import TYPE_CHECKING, Protocol
 
 from pumice.framework.kept_runs import KeptRuns
 from pumice.framework.statement import StatedSession, Statement
+from pumice.model import held_blocks
 from pumice.model.job import BEST_EFFORT_PENDING
 from pumice.model.statuses import Status
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
+    from pumice.framework.breakdowns import PluginBreakdownError
     from pumice.framework.runs import Run
+    from pumice.model.held_blocks import HeldBlock
     from pumice.model.job import Job
     from pumice.model.task import Task
 
@@ -23,6 +26,9 @@ class HoldingSession(StatedSession, Protocol):
     @property
     def reserved(self) -> dict[str, Task]:
         """Who waits by a reservation."""
+
+    def tell_of_many(self, runs: Sequence[Run], sign: int) -> str | PluginBreakdownError | None:
+        """Tell the handlers about runs of many jobs."""
 
     @property
     def awake(self) -> dict[str, Job]:
@@ -37,6 +43,7 @@ class Statements:
         self.kept = KeptRuns()
         self._statements: list[Statement] = []
         self.evicted_for: dict[str, None] = {}
+        self._blocks: list[HeldBlock] = []
 
     @property
     def started(self) -> int:
@@ -60,6 +67,31 @@ class Statements:
             self.kept.add(run)
             if run.evicted:
                 self.evicted_for.update(dict.fromkeys(task.uid for task in run.tasks))
+
+    def hold_together(self, block: HeldBlock, runs: Sequence[Run]) -> bool:
+        """Let pods wait on the nodes that are held for them, as they did in the last cycle; tells whether everybody who follows placements agrees, else nothing is done."""
+        block.put(self._session.cluster)
+        if self._session.tell_of_many(runs, 1) is not None:
+            block.take(self._session.cluster)
+            self._session.tell_of_many(runs, -1)
+            return False
+        self._blocks.append(block)
+        held = {run.tasks[0].uid: run for run in runs}
+        self.kept.resting.update(held)
+        self.evicted_for.update(dict.fromkeys(held))
+        return True
+
+    def let_go(self) -> None:
+        """Undo what was held together and is so still."""
+        blocks, self._blocks = self._blocks, []
+        for held in blocks:
+            still = [number for number, task in enumerate(held.tasks) if task.uid in self.kept.resting]
+            block = held if len(still) == len(held.tasks) else held.some(still)
+            if still:
+                runs = [self.kept.resting.pop(task.uid) for task in block.tasks]
+                block.take(self._session.cluster)
+                held_blocks.owe(self._session.cluster, block)
+                self._session.tell_of_many(runs, -1)
 
     def release(self, task: Task) -> None:
         """Undo one held task, so that it can be placed anew."""
@@ -93,3 +125,4 @@ class Statements:
         statement = Statement(self._session)
         statement.runs = self.kept.take_all()
         statement.discard()
+        self.let_go()

@@ -53,6 +53,7 @@ class Cluster:
         self.nominated: dict[str, Task] = {}
         self.gated: dict[str, Task] = {}  # tasks with gates that somebody else takes off
         self.pending_jobs: dict[str, Job] = {}
+        self.owed: dict[str, NodeRecord] = {}  # what logs were not told, by job (`held_blocks`)
         self.dirty_jobs: dict[str, Job] = {}
         self.job_at: dict[int, Job] = {}  # by row
         self.job_changes = ChangeLog()  # rows of jobs, for whoever adds something up over all of them
@@ -63,6 +64,8 @@ class Cluster:
         self.arrivals = Arrivals()
         self.last_done: dict[str, int] = {}  # when plugins last did what they do every so often, by name
         self.changed = 0
+        self.departures = 0  # how many tasks have gone
+        self.evictions_refused = 0  # how many tasks were to go and stayed
         self.returned = 0  # how often a job without pending tasks came to have some
         self.gone_jobs: dict[str, None] = {}  # jobs that have left; whoever remembers something of them empties it
         self.accounting = Accounting(self.nodes, self.job_sums, self.queue_sums)
@@ -102,6 +105,7 @@ class Cluster:
     def remove_task(self, task: Task) -> None:
         """Let a task go, with everything it counted for."""
         self.changed += 1
+        self.departures += 1
         del self.tasks[task.uid]
         self.nominated.pop(task.uid, None)
         self.gated.pop(task.uid, None)
@@ -135,7 +139,7 @@ class Cluster:
         task.tallies = tuple(tallies)
         tally.count(task.tallies, task.status, 1, best_effort=task.best_effort)
         self._index(task, job)
-        self._note(job)
+        self.note(job)
 
     def _leave(self, task: Task, job: Job) -> None:
         tally.count(task.tallies, task.status, -1, best_effort=task.best_effort)
@@ -146,7 +150,7 @@ class Cluster:
             del task.sub_job.tasks[task.uid]
         if not job.pending:
             self.pending_jobs.pop(job.key, None)
-        self._note(job)
+        self.note(job)
 
     def _index(self, task: Task, job: Job) -> None:
         """Keep the index of pending tasks in step with the task's status."""
@@ -178,7 +182,7 @@ class Cluster:
 
     # -- changes -----------------------------------------------------------------------------------------------
 
-    def _note(self, job: Job) -> None:
+    def note(self, job: Job) -> None:
         """Note that a job has changed."""
         self.dirty_jobs[job.key] = job
         self.job_changes.append(job.row)
@@ -217,7 +221,7 @@ class Cluster:
                     if before is PENDING or status is PENDING:
                         self._index(task, job)
                     if job is not noted:
-                        self._note(job)
+                        self.note(job)
                         noted = job
                 moved += 1
                 if until is not None and until():
@@ -242,7 +246,7 @@ class Cluster:
         if job is not None:
             if before is PENDING or status is PENDING:
                 self._index(task, job)
-            self._note(job)
+            self.note(job)
         self.accounting.follow_one(task, source, before)
         return 1
 

@@ -39,24 +39,45 @@ class EqualHolders:
 
     def could_be_evicted(self, tasks: Sequence[Task]) -> bool:
         """Tell whether the claimant could evict the tasks of one job if they ran."""
-        about = (self._session, self._rules, self._claimant, tasks)
+        known = self._could_any_of_the_kind(tasks)
+        if known is False:
+            return False
+        is_found_out = known is True and self._of_kind is self._ask
+        return is_found_out or self._ask(self._session, self._rules, self._claimant, tasks)
+
+    def are_safe(self, tasks: Sequence[Task]) -> bool:
+        """Tell at once that the claimant could evict none of equal holders of one pod each if they ran; False if each has to be asked about."""
+        if not self._usual or self._is_any_spared(tasks):
+            return False
+        # Whoever is protected is safe, and one that is not speaks for all others that are not.
+        first = next((task for task in tasks if not self._is_protected(task)), None)
+        return first is None or (self._could_any_of_the_kind([first]) is False and not self._is_unsure([first]))
+
+    def _could_any_of_the_kind(self, tasks: Sequence[Task]) -> bool | None:
+        """Tell whether the claimant could evict any job like that of some tasks, as far as it is asked of the kind; None if it has to be asked of each."""
         kind = self._kind(tasks) if self._usual else None
         if kind is None:
-            return self._ask(*about)
+            return None
         known = self._known.get(kind)
         if known is None:
-            known = self._of_kind(*about)
+            known = self._of_kind(self._session, self._rules, self._claimant, tasks)
             if not self._is_unsure(tasks):
                 self._known[kind] = known
-        return known and (self._of_kind is self._ask or self._ask(*about))
+        return known
+
+    def _is_any_spared(self, tasks: Sequence[Task]) -> bool:
+        """Tell whether somebody beside one of some holders is spared for a while: whoever looks at one asks to be woken when that is over."""
+        if not self._session.cluster.evictions_refused:
+            return False
+        records = [task.node for task in tasks if task.node is not None]
+        return any(each.eviction_refused is not None for node in records for each in node.tasks.values())
 
     def _kind(self, tasks: Sequence[Task]) -> Hashable | None:
         """Return what rules see of a holder, None if it has to be asked about by itself."""
         task, job = tasks[0], tasks[0].job
         if job is None or len(job.tasks) != 1 or not equal_rivals.is_plain(job) or task.node is None:
             return None
-        if any(other.eviction_refused is not None for other in task.node.tasks.values()):
-            # Whoever looks at a pod that is spared for a while asks to be woken when that is over.
+        if self._is_any_spared(tasks):
             return None
         return self._seen_of(job, task)
 

@@ -27,9 +27,10 @@ class Starving:
         self._by_job = bool(rules.reads & Reads.JOB) or rules.within or not session.shortcuts.equal_claimants
         self._by_amounts = bool(rules.reads & Reads.COLUMNS)
         self._anybody: dict[object, str | None] = {}
-        # Of whom it is known, from earlier cycles too, that nobody may go for them: the job that asked, until another has asked about its pods, and what was said.
+        # Of whom it is known, from earlier cycles too, that nobody may go for them: the job that asked, until another has asked about its pods, and what was said; and what was told of those who were considered.
         self._refused: dict[Hashable, tuple[str, str]] = {}
         self._considered: dict[object, str] = {}
+        self._held = (b"", b"")  # what queues held when these were looked up
         settings = session.configuration
         # kube-batch knew no admission: without enqueue its actions look at every group.
         self._has_no_admission = settings.rules == "kube-batch" and "enqueue" not in settings.action_names
@@ -55,6 +56,7 @@ class Starving:
         # Who may take from its own job alone is refused by other rules than whoever may not.
         about = f"{self._rules.name}, {self._rules.within}"
         self._refused = refusals.remembered(session, about, [*self._rules.functions(), *protections])
+        self._held = self._what_queues_hold()
         found: dict[str, list[Job]] = {}
         for job in list(session.cluster.pending_jobs.values()):
             if self._rules.within and len(job.pending) == len(job.tasks):
@@ -117,12 +119,23 @@ class Starving:
         if claimant is None:
             return refused
         key = (refused, self.kind_of_job(job), claimant.best_effort)
+        # Of whoever has pods of its own there, these were not considered.
+        is_kept = len(job.pending) == len(job.tasks) and not known and self._held == self._what_queues_hold()
+        if is_kept and key not in self._considered and ("told", key) in self._refused:
+            self._considered[key] = self._refused["told", key][1]
         if key not in self._considered:
             # Where hardly two jobs are alike, looking at many pods for each of them would cost more than the search.
             is_told = len(self._considered) < telling.MOST_KINDS
             told = telling.considered(self._rules, claimant) if is_told and not known else ""
             self._considered[key] = known if is_told and known else f"{refused}: {told}" if told else refused
+            if is_kept and told and not self._rules.has_spared and not self._session.breakdowns.found:
+                self._refused["told", key] = ("", self._considered[key])
         return self._considered[key]
+
+    def _what_queues_hold(self) -> tuple[bytes, bytes]:
+        """Return what tells whether anybody has come or gone since refusals were looked up."""
+        sums = self._session.cluster.queue_sums
+        return sums.allocated.tobytes(), sums.pipelined.tobytes()
 
 
 def _first_to_ask(job: Job) -> Task | None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from pumice.actions.eviction import asking, votes
 from pumice.actions.eviction.equal_holders import EqualHolders
-from pumice.framework import reservations
+from pumice.framework import reservations, resting
 from pumice.model.statuses import TENTATIVE, Status
 
 if TYPE_CHECKING:
@@ -23,14 +23,17 @@ if TYPE_CHECKING:
 
 def holders(session: Session, rules: Rules, claimant: Task) -> list[Job]:
     """Return the jobs with held room whose members the claimant could evict by the same rules if they ran."""
-    waiting: dict[str, list[Task]] = {}
-    for task in session.reserved.values():
-        if task.job is not None and task.job is not claimant.job and task.status in TENTATIVE:
-            waiting.setdefault(task.job.key, []).append(task)
-    if not waiting:
+    if not session.reserved:
         return []
     is_alone = len(_asking_too(session, claimant)) == 1
     equal = EqualHolders(session, rules, claimant, could_evict, could_evict if is_alone else is_offered)
+    safe = {task.uid for tasks in resting.of(session).kinds(session) if equal.are_safe(tasks) for task in tasks}
+    waiting: dict[str, list[Task]] = {}
+    for task in session.reserved.values():
+        if task.uid in safe:
+            continue
+        if task.job is not None and task.job is not claimant.job and task.status in TENTATIVE:
+            waiting.setdefault(task.job.key, []).append(task)
     return [session.cluster.jobs[key] for key, tasks in waiting.items() if equal.could_be_evicted(tasks)]
 
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from pumice.framework import resting
 from pumice.framework.subject import Subject
-from pumice.model.statuses import Status
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
@@ -105,19 +105,7 @@ class HeldBack:
 
     def _waits_on(self, job: Job, tasks: Sequence[Task]) -> NodeRecord | None:
         """Return the node that is held for the only pod of a job and on which it waits; None if there is more to a job than that."""
-        if not self._usual or len(tasks) != 1 or len(job.tasks) != 1 or job.min_member < 1:
-            return None
-        task, session = tasks[0], self._session
-        node = task.node
-        if task.status != Status.PIPELINED or node is None or task.gated:
-            return None
-        if task.uid not in session.reserved or task.uid not in session.statements.evicted_for:
-            return None
-        hold = session.reservations.holds.get(task.uid)
-        constraint_class = task.shape.constraint_class
-        if hold is None or hold.node != node.name or constraint_class.takes_ports or constraint_class.has_volumes:
-            return None
-        return None if session.topology.steers(job) else node
+        return resting.place_of(self._session, job) if self._usual and len(tasks) == 1 else None
 
     def _nodes_by_amounts(self, subject: Subject) -> Mask | None:
         """Return the nodes that their objects open to a subject; None unless beside these amounts alone decide, and all nodes are looked at."""

@@ -128,6 +128,8 @@ class Drf(Plugin):
 
     def _follow(self, runs: Sequence[Run], _sign: int) -> None:
         """Forget the shares of jobs that got or gave back something."""
+        if not self._known and self.tree is None and self._left is None:
+            return
         for run in runs:
             job = run.tasks[0].job
             if job is None:

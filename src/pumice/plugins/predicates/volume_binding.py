@@ -176,9 +176,11 @@ class VolumeBinding:
 
     def follow(self, runs: Sequence[Run], sign: int) -> None:
         """Reserve what pods get that were just placed; it ends by itself when they leave their node."""
+        if sign < 0 or runs[0].step is Step.EVICT:
+            return
         for run in runs:
             uses = run.tasks[0].shape.constraints.claims
-            if not uses or sign < 0 or run.step is Step.EVICT:
+            if not uses:
                 continue
             for task, record in zip(run.tasks, run.targets, strict=True):
                 if record is not None and (reservation := self._reservation(uses, record)) is not None:
