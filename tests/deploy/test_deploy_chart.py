@@ -102,8 +102,17 @@ def test_every_option_of_pumice_install_has_its_value(helm):
             "admission_replicas": 2,
             "enabled_admissions": "/jobs/validate,/podgroups/mutate,/pods/mutate",
             "webhooks_failure_policy": "Ignore",
+            "scheduler_web_enable": True,
+            "scheduler_web_hosts": ["pumice.example.com", "other.example.com"],
+            "scheduler_web_tls_secret": "page-tls",
+            "scheduler_web_client_ca": "people",
         },
     }
+    page = release.Page(
+        hosts=("pumice.example.com", "other.example.com"),
+        tls_secret="page-tls",  # noqa: S106  a name
+        client_ca="people",
+    )
     chosen = release.Release(
         image="r.example/pumice:7",
         pull_policy="Always",
@@ -114,6 +123,7 @@ def test_every_option_of_pumice_install_has_its_value(helm):
         admission_replicas=2,
         admission_paths=("/jobs/validate", "/podgroups/mutate", "/pods/mutate"),
         failure_policy="Ignore",
+        page=page,
     )
     own = {key(each): each for each in installation.manifests(chosen)}
     assert {key(each): each for each in helm.template(values=values)} == own
@@ -132,11 +142,24 @@ def test_every_option_of_pumice_install_has_its_value(helm):
         ),
         (release.Release(controllers="none"), {"controller_enable": False}),
         (
+            release.Release(controllers="single", page=release.Page()),
+            {"controller_single": True, "scheduler_web_enable": True},
+        ),
+        (
             release.Release(name="b", scheduler_names=("b",)),
             {"controller_enable": True, "scheduler_name": "b"},
         ),
     ],
-    ids=["a second one", "Volcano's lease", "in place of Volcano's", "single", "single for Volcano's", "none", "two"],
+    ids=[
+        "a second one",
+        "Volcano's lease",
+        "in place of Volcano's",
+        "single",
+        "single for Volcano's",
+        "none",
+        "with the page",
+        "two",
+    ],
 )
 def test_names_lease_and_selectors_follow_the_name_of_the_release(helm, named, custom):
     own = {key(each): each for each in installation.manifests(named)}

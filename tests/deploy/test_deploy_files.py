@@ -17,7 +17,7 @@ from pumice.admission import rules
 from pumice.api import documents, quantity
 from pumice.cli import install
 from pumice.cli.program import program
-from pumice.kube import admission_permissions, controller_permissions, permissions
+from pumice.kube import admission_permissions, controller_permissions, permissions, web_permissions
 from pumice.manifests import component, installation, objects, release, resources, text, workload
 from pumice.server import dump
 
@@ -262,6 +262,24 @@ def test_the_scheduler_alone_is_installed_where_controllers_are_kept():
     assert "contradict" in refused("--print", "--single", "--without-controllers")
 
 
+def test_the_page_is_printed_when_asked_for_with_what_it_needs_and_no_more():
+    assert not [each for each in printed() if each["metadata"]["name"].endswith("-web")]
+    given = (
+        "--web-host=a.example.com",
+        "--web-host=b.example.com",
+        "--web-tls-secret=page-tls",
+        "--web-client-ca=people",
+    )
+    page = release.Page(hosts=("a.example.com", "b.example.com"), tls_secret="page-tls", client_ca="people")  # noqa: S106  a name
+    assert printed("--without-crds", "--web", *given) == installation.manifests(release.Release(page=page))
+    whole = printed("--without-crds", "--web", "--part=scheduler")
+    added = [each for each in whole if each not in printed("--without-crds", "--part=scheduler")]
+    assert [each["kind"] for each in added] == ["Deployment", "Service", "ClusterRole", "ClusterRoleBinding"]
+    assert granted_by(added[2]["rules"]) == {use for each in web_permissions.PERMISSIONS for use in each.uses}
+    roles = [identity(each) for each in printed("--roles-only", "--web") if each["metadata"]["name"].endswith("-web")]
+    assert roles == [("ClusterRole", "pumice-scheduler-web"), ("ClusterRoleBinding", "pumice-scheduler-web")]
+
+
 def test_a_configuration_is_checked_before_it_is_printed(tmp_path):
     good, bad = tmp_path / "good.conf", tmp_path / "bad.conf"
     good.write_text('actions: "allocate"\ntiers:\n- plugins:\n  - name: gang\n', encoding="utf-8")
@@ -282,6 +300,10 @@ def test_a_configuration_is_checked_before_it_is_printed(tmp_path):
         (["--print", "--replicas", "-1"], "--replicas"),
         (["--print", "--name", "volcano"], "take its place with --replace-volcano, or choose another name"),
         (["--print", "--name", "team-a"], "add --scheduler-name, such as --scheduler-name team-a"),
+        (["--print", "--web-host", "x.example.com"], "--web-host: the page is not served; add --web"),
+        (["--print", "--web-tls-secret", "x"], "--web-tls-secret: the page is not served; add --web"),
+        (["--print", "--web-client-ca", "x"], "--web-client-ca: the page is not served; add --web"),
+        (["--print", "--web", "--part", "controllers"], "the scheduler serves the page; add --part scheduler"),
     ],
 )
 def test_what_makes_no_sense_is_refused(options, told):
@@ -303,7 +325,8 @@ def identity(manifest):
 
 def test_uninstalling_names_exactly_what_was_installed_last_first_and_says_what_it_leaves():
     removed, left = uninstalled()
-    every = release.Release(admission_paths=tuple(rules.BY_PATH))  # no webhook may stay, whichever were asked for
+    # No webhook may stay, whichever were asked for; nor the page, if it was.
+    every = release.Release(admission_paths=tuple(rules.BY_PATH), page=release.Page())
     assert removed == [identity(each) for each in reversed(installation.manifests(every))]
     for told in ("Namespace pumice-system", "--namespace-too", "custom resource definitions", "--crds", "Lease"):
         assert told in left
@@ -320,7 +343,10 @@ def test_namespace_and_definitions_go_only_when_asked_for_and_the_namespace_last
 def test_what_was_volcanos_before_is_left_to_volcano():
     removed, left = uninstalled("--name=volcano", "--replace-volcano", "--part=scheduler", "--part=controllers")
     roles = ["Role", "RoleBinding"]
-    assert sorted(kind for kind, _ in removed) == sorted([*2 * ["FlowSchema", "FlowSchema", *roles], *roles])
+    page = [(kind, "volcano-scheduler-web") for kind in ("ClusterRoleBinding", "ClusterRole", "Service")]
+    assert [each for each in removed if each[1].endswith("-web")] == page  # Volcano has none
+    others = [kind for kind, name in removed if (kind, name) not in page]
+    assert sorted(others) == sorted([*2 * ["FlowSchema", "FlowSchema", *roles], *roles])
     for kind in ("Deployment volcano-scheduler", "ClusterRole volcano-scheduler", "Namespace volcano-system"):
         assert f"left: {kind}" in left
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from pumice.study.following.tracking import Tracker
 from pumice.web import board as boards
+from pumice.web import past
 from pumice.web.cluster import Cluster
 
 objects = st.one_of(
@@ -94,13 +95,13 @@ def test_who_was_away_too_long_begins_anew(monkeypatch):
 
 def test_memory_is_bounded_in_bytes_and_in_time():
     tracker = Tracker(changes=True)
-    board = boards.Board(tracker, memory=60_000_000, most_bytes=5_000)
+    board = boards.Board(tracker, past.Bounds(memory=60_000_000, rows=5_000))
     cluster = Cluster("x", lambda: worlds.NOW)
     cluster.objects._tracker = tracker
     for number in range(100):
         worlds.feed(cluster, "MODIFIED", worlds.node("n-0", str(number + 1)))
         board.update(worlds.NOW + number * 1_000_000)
-    assert sum(step.size for step in board._steps) <= 5_000
+    assert sum(size for _, _, size in board._past._steps) == board._past.size <= 5_000
     assert worlds.NOW < board.first < board.time
     (row,) = decoded(board.at(board.first).data())["rows"]["nodes"].values()
     assert row["allocatable"]["cpu"] == 1000 * ((board.first - worlds.NOW) // 1_000_000 + 1)

@@ -5,12 +5,19 @@ from __future__ import annotations
 import asyncio
 import os
 from pathlib import Path
+from urllib.parse import quote
 
+import msgspec
 import pytest
 import web_worlds as worlds
 
+from pumice.api import timestamp
+from pumice.framework import registry
 from pumice.study.following import scene as scenes
+from pumice.web import recordings, sources
+from recording import recording_rig as rig
 from testbed import browser, waiting
+from tests.lives import scripts
 from up.running_cluster import RunningCluster
 
 pytestmark = pytest.mark.browser
@@ -163,7 +170,7 @@ async def one_of_each(page):
 async def pushed(page, cluster, served):
     """See a change without asking for it, and then the moment before it."""
     await go(page, "jobs", "document.querySelector('tr[data-index]')")
-    cluster.now = lambda: worlds.NOW + 60_000_000
+    cluster.now = cluster._asking._now = lambda: worlds.NOW + 60_000_000
     worlds.feed(cluster, "ADDED", worlds.group("new", "research"))
     cluster.turn()
     served.server.stream.tell()
@@ -174,6 +181,13 @@ async def pushed(page, cluster, served):
     )
     await page.until("!document.getElementById('moment').hidden")
     await judged(page, "the past")
+    await go(page, "jobs/a%2Fwaits", "document.body.innerText.includes('as of 2026-01-01T00:00:00')")
+    await page.evaluate("[...document.querySelectorAll('#moment button')][0].click()")
+    await page.text("as of 2026-01-01T00:01:00Z")  # what is shown of now is explained as of now
+    await page.evaluate("history.back()")
+    await page.until(
+        "document.querySelector('.slider') && location.hash.startsWith('#/time?at=') && !document.getElementById('moment').hidden"
+    )
     await page.evaluate(
         "[...document.querySelectorAll('button')].find((b) => b.textContent.startsWith('Hold')).click()"
     )
@@ -284,6 +298,48 @@ async def heap(page):
         await page.call("HeapProfiler.collectGarbage")
     found = await page.call("Runtime.getHeapUsage")
     return found["usedSize"], await page.evaluate("document.querySelectorAll('*').length")
+
+
+# -- a recorded cluster ------------------------------------------------------------------------------------------------
+
+
+def test_recording_is_shown_and_explained_as_of_the_chosen_moment_in_every_view(tmp_path):
+    rig.live(scripts.draw(5, cycles=10), tmp_path)
+    cluster = recordings.read(rig.files(tmp_path), registry.installed(), sources.Policy())
+    cluster.turn()
+    cluster._asking.seconds = waiting.PATIENCE
+    board = cluster.board
+    moment = (board.first + board.time) // 2_000_000 * 1_000_000
+    then = msgspec.json.decode(board.at(moment).data())["rows"]
+    job, queue, node = (quote(next(iter(then[table])), safe="") for table in ("jobs", "queues", "nodes"))
+
+    async def run():
+        async with browser.running() as chromium, worlds.served(cluster) as served:
+            page = await chromium.open(f"{served.address}/#token={served.guard.token}#/jobs?at={moment}")
+            await page.until("document.querySelector('table.rows') && !document.getElementById('moment').hidden")
+            for view in VIEWS:
+                await go(page, view)
+                assert await page.evaluate("location.hash") == f"#/{view}?at={moment}"
+                await judged(page, view)
+            told = timestamp.format_timestamp(moment)
+            await go(page, f"jobs/{job}", f"document.body.innerText.includes('as of {told}')")
+            await judged(page, "a job that was")
+            await go(page, f"queues/{queue}", "document.body.innerText.includes('How its share comes about')")
+            await page.text("Served next")
+            await judged(page, "a queue as it was")
+            await go(page, f"nodes/{node}", "document.body.innerText.includes('Who could go')")
+            await judged(page, "a node as it was")
+            await page.evaluate("[...document.querySelectorAll('button')].find((b) => b.textContent.includes('drained')).click()")  # fmt: skip
+            await page.text("binds")
+            await go(page, "policy", "document.body.innerText.includes('In force')")
+            await go(page, "queues", "document.querySelector('.share')")
+            await page.evaluate("[...document.querySelectorAll('#moment button')][0].click()")
+            await page.until("document.getElementById('moment').hidden && location.hash === '#/queues'")
+            await page.evaluate("history.back()")  # an address with the moment in it
+            await page.until("!document.getElementById('moment').hidden")
+            assert page.problems == []
+
+    asyncio.run(run())
 
 
 # -- a cluster of `pumice up` ------------------------------------------------------------------------------------------

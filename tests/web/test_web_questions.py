@@ -221,7 +221,7 @@ def test_object_that_cannot_be_read_hides_nobody_else():
 def test_questions_that_pile_up_are_refused():
     async def run():
         cluster = worlds.small()
-        asked = asking.Asking(cluster.objects.whole, lambda: cluster.about, lambda: worlds.NOW)
+        asked = asking.Asking(cluster.objects.whole, lambda: cluster.about, lambda: worlds.NOW, cluster._then)
         asked._waiting = asking.MOST_WAITING
         return await asked.ask(questions.Shares(), EVERYTHING)
 

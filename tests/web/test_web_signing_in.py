@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import datetime as dt
 import json
 import ssl
 import time
 from types import SimpleNamespace
 
 import aiohttp
+import msgspec
 import pytest
 import web_people
 import web_worlds as worlds
@@ -17,8 +19,8 @@ from web_people import People, inside
 
 from pumice.kube import errors
 from pumice.local_cluster import platforms
+from pumice.server.logs import logs
 from pumice.web import guarding, reviewing, reviews, serving, sessions, showing_certificates
-from pumice.web.inside import _context
 from pumice.web.relaying import Begin
 from pumice.web.reviewing import COOKIE
 from pumice.web.reviews import ApiReviews, Person, Question, ReviewError
@@ -235,7 +237,8 @@ def test_certificate_has_one_name():
 
 def test_connections_with_certificates_are_never_taken_up_again(tmp_path):
     ours = testbed_certificates.Authority(tmp_path)
-    context = _context(Begin(address=":0", client_ca=str(ours.pair.certificate)))
+    begin = Begin(address=":0", client_ca=str(ours.pair.certificate))
+    context = showing_certificates.Shown(begin, logs.Log(0, "text"), lambda: None).context
     assert context.num_tickets == 0
     assert context.options & ssl.OP_NO_TICKET
 
@@ -405,8 +408,8 @@ def test_who_is_not_known_is_told_what_to_do(answer, told):
 
 def test_certificate_is_made_for_the_names_that_are_given_and_files_go_before(tmp_path):
     async def shown(begin):
-        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-        keeper = showing_certificates.keeper(begin, context, None)
+        log = logs.Log(0, "text")
+        keeper = showing_certificates.keeper(begin, showing_certificates.Shown(begin, log, lambda: None), log)
         await keeper.start()
         return keeper.shown
 
@@ -426,6 +429,69 @@ def test_certificate_is_made_for_the_names_that_are_given_and_files_go_before(tm
     key.unlink()
     with pytest.raises(showing_certificates.certificate_sources.CertificateError, match=r"tls\.key cannot be read"):
         asyncio.run(shown(given))
+
+
+def test_authority_that_changes_is_another_from_then_on_and_who_came_by_the_old_one_comes_again(tmp_path):
+    folders = [tmp_path / name for name in ("old", "new")]
+    for folder in folders:
+        folder.mkdir()
+    old, new = map(testbed_certificates.Authority, folders)
+    trusted = tmp_path / "ca.crt"
+    trusted.write_bytes(old.pair.certificate.read_bytes())
+    pairs = (old.client("ada"), new.client("bob"))
+
+    async def comes(page):
+        try:
+            return (await page.get("/api/scene"))[0]
+        except (aiohttp.ClientError, ssl.SSLError):
+            return "refused"
+
+    async def run(found):
+        begin = Begin(address=":0", client_ca=str(trusted))
+        source = showing_certificates.WithClients(showing_certificates.SelfMade(()), begin.client_ca)
+        pages = [await found.open(pair) for pair in pairs]
+        seen = [[await comes(page) for page in pages]]
+        watching = await pages[0].session.get(f"{pages[0].address}/api/changes?since=0")
+        for authority, shown in ((b"nothing", False), (new.pair.certificate.read_bytes(), True)):
+            trusted.write_bytes(authority)
+            bundle = msgspec.structs.replace(await source.read(), certificate=found._bundle.certificate, key=found._bundle.key)  # fmt: skip
+            assert found.shown.show(bundle) is shown
+            seen.append([await comes(page) for page in pages])
+        with pytest.raises(aiohttp.ClientError):
+            await watching.content.read()
+        return seen
+
+    people = People({"ada": {"pods"}, "bob": {"pods"}})
+    before, unusable, after = served(run, people, client_ca=trusted)
+    assert before == unusable == [200, "refused"]
+    assert after == ["refused", 200]
+
+
+@pytest.mark.parametrize("host", ["localhost", "127.0.0.1"])
+def test_certificate_that_changes_is_shown_to_who_comes_next_by_name_or_number(host):
+    async def run(found):
+        port = int(found.address.rpartition(":")[2])
+        seen = []
+        for _ in range(2):
+            bundle = showing_certificates.certificates.make([host], dt.datetime.now(dt.UTC))
+            found.shown.show(bundle)
+            trust = ssl.create_default_context(cadata=bundle.authorities.decode())
+            _, writer = await asyncio.open_connection("127.0.0.1", port, ssl=trust, server_hostname=host)
+            seen.append(writer.get_extra_info("peercert")["serialNumber"])
+            writer.close()
+        return seen
+
+    first, second = served(run)
+    assert first != second
+
+
+def test_authority_that_cannot_be_used_is_told_at_the_start(tmp_path):
+    (tmp_path / "ca.crt").write_text("nothing")
+    begin = Begin(address=":0", client_ca=str(tmp_path / "ca.crt"))
+    log = logs.Log(0, "text")
+    keeper = showing_certificates.keeper(begin, showing_certificates.Shown(begin, log, lambda: None), log)
+    with pytest.raises(showing_certificates.certificate_sources.CertificateError, match=r"--web-client-ca .*ca\.crt cannot be used"):  # fmt: skip
+        asyncio.run(keeper.start())
 
 
 def test_session_whose_token_has_ended_gets_no_more_changes():

@@ -8,14 +8,18 @@ import datetime as dt
 import ssl
 
 import aiohttp
+import msgspec
 import web_worlds as worlds
 
 from pumice.server.admission import certificates
 from pumice.server.flags.addresses import Address
+from pumice.server.logs import logs
 from pumice.web import serving
 from pumice.web.access import Access
+from pumice.web.relaying import Begin
 from pumice.web.reviewing import Reviewed
 from pumice.web.reviews import Person, ReviewError
+from pumice.web.showing_certificates import Shown
 
 HOME = ("pumice-system", "pumice-scheduler-configmap")
 EVERYTHING = {"nodes", "queues", "pods", "podgroups", "configmaps"}
@@ -101,20 +105,20 @@ class Inside:
 @contextlib.asynccontextmanager
 async def inside(cluster, people, *, hosts=(), client_ca=None, now=None, runs=True):
     bundle = certificates.make(["localhost"], dt.datetime.now(dt.UTC))
-    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    certificates.load(context, bundle)
-    if client_ca is not None:
-        context.load_verify_locations(client_ca)
-        context.verify_mode = ssl.CERT_OPTIONAL
     access = Access(people, cluster.objects.counted, HOME, **({"now": now} if now else {}))
     guard = Reviewed(people, access, hosts)
     server = serving.Server(cluster, guard)
-    bound = await server.start(Address("127.0.0.1", 0), context)
+    begin = Begin(address=":0", client_ca=str(client_ca or ""))
+    shown = Shown(begin, logs.Log(0, "text"), server.part_with_certificates)
+    trusted = client_ca.read_bytes() if client_ca is not None else b""
+    shown.show(msgspec.structs.replace(bundle, authorities=trusted))
+    bound = await server.start(Address("127.0.0.1", 0), shown.context)
     async with contextlib.AsyncExitStack() as stack:
         if runs:
             stack.push_async_callback(_cancelled(access))
         try:
             served = Inside(server, guard, access, bundle, stack)
+            served.shown = shown
             served.address = f"https://localhost:{bound.port}"
             yield served
         finally:

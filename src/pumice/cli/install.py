@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+import msgspec
 
 from pumice.admission import rules
 from pumice.cli import release_options
@@ -25,6 +26,8 @@ Examples:
                                        take the place of Volcano's scheduler and controllers
   pumice install --print --part scheduler --part controllers ...
                                        without the admission webhooks
+  pumice install --print --web --web-host pumice.example.com --web-tls-secret page-tls ...
+                                       with the page, for who may list what is shown
   pumice install --print --crds-only   only the custom resource definitions
 """
 _ACCESS = frozenset({"ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding", "FlowSchema"})
@@ -56,6 +59,16 @@ def _read_paths(_context: click.Context, _parameter: click.Parameter, value: str
         if path not in rules.BY_PATH:
             raise click.BadParameter(f"{path!r} is not served; there are {', '.join(rules.BY_PATH)}")
     return found
+
+
+def _page(wanted: bool, told: release.Page) -> release.Page | None:
+    """Give the page that is wanted; what belongs to one that is not is refused."""
+    for option, value in zip(
+        ("--web-host", "--web-tls-secret", "--web-client-ca"), msgspec.structs.astuple(told), strict=True
+    ):
+        if value and not wanted:
+            raise click.UsageError(f"{option}: the page is not served; add --web")
+    return told if wanted else None
 
 
 _DEFAULTS = release.Release()
@@ -111,6 +124,26 @@ _DEFAULTS = release.Release()
     callback=_read_configuration,
     help="A scheduler configuration, checked first.  [default: Volcano's]",
 )
+@click.option("--web", is_flag=True, help="The page too: its Service, its port and the rights to review who looks.")
+@click.option(
+    "--web-host",
+    "web_hosts",
+    multiple=True,
+    metavar="NAME",
+    help="A name by which browsers call the page, such as that of an ingress; may be repeated.",
+)
+@click.option(
+    "--web-tls-secret",
+    default="",
+    metavar="NAME",
+    help="A Secret with tls.crt and tls.key for the page.  [default: a certificate is made at every start]",
+)
+@click.option(
+    "--web-client-ca",
+    default="",
+    metavar="NAME",
+    help="A ConfigMap with ca.crt: certificates of this authority are taken in place of tokens.",
+)
 @click.option("--without-config", is_flag=True, help="Leave the ConfigMaps out: keep those that are there.")
 @click.option("--crds-only", is_flag=True, help="Only the custom resource definitions.")
 @click.option("--roles-only", is_flag=True, help="Only the accounts, their roles and their flow schemas.")
@@ -127,6 +160,10 @@ def command(
     kube_batch_crds: bool,
     without_config: bool,
     create_namespace: bool,
+    web: bool,
+    web_hosts: tuple[str, ...],
+    web_tls_secret: str,
+    web_client_ca: str,
     **chosen: Any,
 ) -> None:
     """Print the manifests of scheduler, controllers and admission webhooks: custom resources, roles, configurations, Deployments and Services."""
@@ -136,12 +173,15 @@ def command(
         )
     if (without_crds or roles_only) and (crds_only or kube_batch_crds):
         raise click.UsageError("--without-crds and --roles-only contradict --crds-only and --kube-batch-crds")
+    if web and chosen["parts"] and "scheduler" not in chosen["parts"]:
+        raise click.UsageError("--web: the scheduler serves the page; add --part scheduler")
+    page = _page(web, release.Page(hosts=web_hosts, tls_secret=web_tls_secret, client_ca=web_client_ca))
     from pumice.manifests import installation, objects, resources, text  # noqa: PLC0415  the schemas are only needed here
 
     wanted = () if without_crds or roles_only else resources.CURRENT
     manifests = [resources.definition(each) for each in (*wanted, *(resources.KUBE_BATCH if kube_batch_crds else ()))]
     if not crds_only:
-        named = release_options.chosen(**chosen)
+        named = release_options.chosen(page=page, **chosen)
         if not roles_only:
             release_options.check_scheduler_names(named)
         own = installation.manifests(named)

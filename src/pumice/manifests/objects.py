@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from pumice.kube import permissions
-from pumice.manifests import component, user_roles, workload
+from pumice.manifests import component, page, user_roles, workload
 from pumice.manifests.release import CONFIGURATION_FILE, CONTROLLERS_FILE
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ def scheduler(release: Release) -> list[Manifest]:
         *([*user_roles.of(part), _discovery(part)] if single else []),
         workload.scheduler(part),
         service(part),
+        *(page.objects(part) if release.page is not None else []),
     ]
 
 

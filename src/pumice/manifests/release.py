@@ -15,6 +15,7 @@ CONTROLLERS_FILE: Final = "volcano-controller.conf"
 METRICS_PORT: Final = 8080
 CONTROLLERS_PORT: Final = 8081
 HEALTH_PORT: Final = 11251
+PAGE_PORT: Final = 8443
 VOLCANO_NAMESPACE: Final = "volcano-system"
 PARTS: Final = ("scheduler", "controllers", "admission")
 
@@ -43,6 +44,14 @@ networkTopologyDiscovery: []
 """
 
 
+class Page(msgspec.Struct, frozen=True, kw_only=True):
+    """How the page is served: names by which browsers call it, a Secret with its certificate, and a ConfigMap with the authority of people's certificates."""
+
+    hosts: tuple[str, ...] = ()
+    tls_secret: str = ""
+    client_ca: str = ""
+
+
 class Release(msgspec.Struct, frozen=True, kw_only=True):
     """One installation; controllers run apart, in the scheduler's own process (single), or not at all."""
 
@@ -63,6 +72,7 @@ class Release(msgspec.Struct, frozen=True, kw_only=True):
     admission_verbosity: int = 3
     admission_paths: tuple[str, ...] = rules.INSTALLED_PATHS
     failure_policy: str = "Fail"
+    page: Page | None = None
 
     @property
     def scheduler(self) -> str:
@@ -98,6 +108,11 @@ class Release(msgspec.Struct, frozen=True, kw_only=True):
     def service(self) -> str:
         """The Service in front of the metrics."""
         return f"{self.scheduler}-service"
+
+    @property
+    def page_service(self) -> str:
+        """The Service in front of the page, and the roles that come with it."""
+        return f"{self.scheduler}-web"
 
     @property
     def admission(self) -> str:

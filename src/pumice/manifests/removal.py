@@ -8,6 +8,7 @@ import msgspec
 
 from pumice.admission import rules
 from pumice.manifests import installation, objects, resources
+from pumice.manifests.release import Page
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,10 +32,9 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
 
 def objects_of(release: Release, wanted: Wanted) -> list[Manifest]:
     """Name every object that goes, last installed first; nothing but what identifies it."""
-    kept = _kept(release, wanted)
-    # Webhooks of every path: one that is forgotten would have nobody to answer it, and refuse what it is asked about.
-    whole = msgspec.structs.replace(release, admission_paths=tuple(rules.BY_PATH))
-    own = [each for each in reversed(installation.manifests(whole)) if each["kind"] not in kept]
+    # Webhooks of every path: one that is forgotten would have nobody to answer it, and refuse what it is asked about. The page, served or not.
+    whole = msgspec.structs.replace(release, admission_paths=tuple(rules.BY_PATH), page=Page())
+    own = [each for each in reversed(installation.manifests(whole)) if not _stays(each, release, wanted)]
     groups = (resources.CURRENT if wanted.crds else ()) + (resources.KUBE_BATCH if wanted.kube_batch_crds else ())
     definitions = [resources.definition(each) for each in groups]
     home = [objects.namespace(release)] if wanted.namespace else []
@@ -43,9 +43,8 @@ def objects_of(release: Release, wanted: Wanted) -> list[Manifest]:
 
 def left(release: Release, wanted: Wanted) -> Iterator[str]:
     """Say what stays, and how it would go."""
-    kept = _kept(release, wanted)
     for each in installation.manifests(release):
-        if each["kind"] in kept:
+        if _stays(each, release, wanted):
             whose = "Volcano's; install Volcano again to have its own" if release.in_place else "as told"
             yield f"{each['kind']} {each['metadata']['name']}, {whose}"
     if "admission" in release.parts and not wanted.namespace:
@@ -59,8 +58,9 @@ def left(release: Release, wanted: Wanted) -> Iterator[str]:
     yield "pods: those that run go on running, those that wait, wait"
 
 
-def _kept(release: Release, wanted: Wanted) -> tuple[str, ...]:
-    return (_VOLCANOS if release.in_place else ()) + (() if wanted.configuration else ("ConfigMap",))
+def _stays(manifest: Manifest, release: Release, wanted: Wanted) -> bool:
+    kept = (_VOLCANOS if release.in_place else ()) + (() if wanted.configuration else ("ConfigMap",))
+    return manifest["kind"] in kept and manifest["metadata"]["name"] != release.page_service  # Volcano has no page
 
 
 def _reference(manifest: Manifest) -> Manifest:

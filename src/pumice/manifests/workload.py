@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from pumice.manifests import page
 from pumice.manifests.release import CONFIGURATION_FILE, CONTROLLERS_PORT, HEALTH_PORT, METRICS_PORT
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pumice.manifests.component import Component
     from pumice.manifests.release import Release
 
@@ -28,7 +31,8 @@ def scheduler(part: Component) -> Manifest:
     resources = {"requests": {"cpu": "500m", "memory": "512Mi"}}
     more = controllers_environment(part.release) if part.release.controllers == "single" else []
     container = {"args": arguments(part.release), "env": [_POD_IP, *more]}
-    return _deployment(part, container, resources, [(volume, mount)])
+    mounted = [(volume, mount), *page.mounted(part.release)]
+    return _deployment(part, container, resources, mounted, page.ports(part.release))
 
 
 def controllers(part: Component) -> Manifest:
@@ -44,10 +48,11 @@ def controllers(part: Component) -> Manifest:
 
 def arguments(release: Release) -> list[str]:
     """Give the flags of the scheduler."""
-    flags = {"scheduler-conf": f"{_CONFIGURATION_FOLDER}/{CONFIGURATION_FILE}"}
-    flags |= _shared_flags(release, METRICS_PORT, release.lease_name)
+    flags = [("scheduler-conf", f"{_CONFIGURATION_FOLDER}/{CONFIGURATION_FILE}")]
+    flags += _shared_flags(release, METRICS_PORT, release.lease_name)
+    flags += page.flags(release, _POD_ADDRESS)
     if release.controllers == "single":
-        flags |= {"controllers": "*", "controllers-lease-name": release.controllers_lease}
+        flags += [("controllers", "*"), ("controllers-lease-name", release.controllers_lease)]
     return _written(release, flags)
 
 
@@ -56,21 +61,21 @@ def controller_arguments(release: Release) -> list[str]:
     return _written(release, _shared_flags(release, CONTROLLERS_PORT, release.controllers_lease))
 
 
-def _shared_flags(release: Release, port: int, lease: str) -> dict[str, str]:
-    return {
-        "enable-healthz": "true",
-        "healthz-address": f"{_POD_ADDRESS}:{HEALTH_PORT}",
-        "enable-metrics": "true",
-        "listen-address": f"{_POD_ADDRESS}:{port}",
-        "leader-elect": "true",
-        "leader-elect-resource-namespace": release.namespace,
-        "leader-elect-resource-name": lease,
-    }
+def _shared_flags(release: Release, port: int, lease: str) -> list[tuple[str, str]]:
+    return [
+        ("enable-healthz", "true"),
+        ("healthz-address", f"{_POD_ADDRESS}:{HEALTH_PORT}"),
+        ("enable-metrics", "true"),
+        ("listen-address", f"{_POD_ADDRESS}:{port}"),
+        ("leader-elect", "true"),
+        ("leader-elect-resource-namespace", release.namespace),
+        ("leader-elect-resource-name", lease),
+    ]
 
 
-def _written(release: Release, flags: dict[str, str]) -> list[str]:
+def _written(release: Release, flags: list[tuple[str, str]]) -> list[str]:
     names = [f"--scheduler-name={name}" for name in release.scheduler_names]
-    return [*names, *(f"--{flag}={value}" for flag, value in flags.items()), f"-v={release.verbosity}"]
+    return [*names, *(f"--{flag}={value}" for flag, value in flags), f"-v={release.verbosity}"]
 
 
 def controllers_environment(release: Release) -> list[Manifest]:
@@ -80,7 +85,11 @@ def controllers_environment(release: Release) -> list[Manifest]:
 
 
 def _deployment(
-    part: Component, container: Manifest, resources: Manifest, mounted: list[tuple[Manifest, Manifest]]
+    part: Component,
+    container: Manifest,
+    resources: Manifest,
+    mounted: list[tuple[Manifest, Manifest]],
+    ports: Sequence[Manifest] = (),
 ) -> Manifest:
     """Give a Deployment; its replicas stand by for each other."""
     pod = {
@@ -93,7 +102,7 @@ def _deployment(
             "runAsGroup": USER,
             "seccompProfile": {"type": "RuntimeDefault"},
         },
-        "containers": [{**_container(part, resources, [mount for _, mount in mounted]), **container}],
+        "containers": [{**_container(part, resources, [mount for _, mount in mounted], ports), **container}],
         "volumes": [*(volume for volume, _ in mounted), {"name": "tmp", "emptyDir": {"sizeLimit": TEMPORARY}}],
     }
     return {
@@ -108,7 +117,7 @@ def _deployment(
     }
 
 
-def _container(part: Component, resources: Manifest, mounts: list[Manifest]) -> Manifest:
+def _container(part: Component, resources: Manifest, mounts: list[Manifest], ports: Sequence[Manifest]) -> Manifest:
     return {
         "name": part.name,
         "image": part.release.image,
@@ -116,6 +125,7 @@ def _container(part: Component, resources: Manifest, mounts: list[Manifest]) -> 
         "ports": [
             {"name": "metrics", "containerPort": part.port, "protocol": "TCP"},
             {"name": "healthz", "containerPort": HEALTH_PORT, "protocol": "TCP"},
+            *ports,
         ],
         "livenessProbe": {**_probe("/livez"), "initialDelaySeconds": 10, "periodSeconds": 10, "failureThreshold": 6},
         "readinessProbe": {**_probe("/readyz"), "periodSeconds": 5},

@@ -161,6 +161,13 @@ class Listener:
                 transport.abort()  # without the goodbye of TLS, for which a client may take its time
         return server()
 
+    def close_those(self, which: Callable[[asyncio.BaseTransport], bool]) -> None:
+        """Close some connections, whatever is under way on them."""
+        server = self._runner.server
+        for each in list(server.connections) if server is not None else ():
+            if each.transport is not None and which(each.transport):
+                each.transport.abort()
+
     async def cleanup(self) -> None:
         """Stop listening and close what is open."""
         if self._handshakes is not None:

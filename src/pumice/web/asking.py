@@ -29,11 +29,18 @@ Whole = Callable[[], Iterable[Change]]
 
 
 class Asking:
-    """The one who asks. `whole` gives every object there is, for a process that has just begun; `about` what is known beside them."""
+    """The one who asks. `whole` gives every object there is, for a process that has just begun; `about` what is known beside them, `then` what was otherwise at a moment."""
 
-    def __init__(self, whole: Whole, about: Callable[[], questions.About], now: Callable[[], int]) -> None:
+    def __init__(
+        self,
+        whole: Whole,
+        about: Callable[[], questions.About],
+        now: Callable[[], int],
+        then: Callable[[int], questions.Then],
+    ) -> None:
         self._whole = whole
         self._about = about
+        self._then = then
         self._now = now
         self._process: asyncio.subprocess.Process | None = None
         self._news: dict[Identity, Change] = {}
@@ -47,24 +54,27 @@ class Asking:
         if self._process is not None:
             self._news[identity] = change
 
-    async def ask(self, question: questions.Question, sight: Sight) -> Answer:
-        """Answer a question in its turn, or say why not."""
+    async def ask(self, question: questions.Question, sight: Sight, moment: int | None = None) -> Answer:
+        """Answer a question about now, or about a moment, in its turn, or say why not."""
         if self._waiting >= MOST_WAITING:
             return Answer(problem=f"{self._waiting} questions wait for an answer already; try again in a moment")
         self._waiting += 1
         try:
             async with self._turn:
-                return await self._answered(question, sight, self.seconds)
+                return await self._answered(question, sight, moment)
         finally:
             self._waiting -= 1
 
-    async def _answered(self, question: questions.Question, sight: Sight, seconds: float) -> Answer:
+    async def _answered(self, question: questions.Question, sight: Sight, moment: int | None) -> Answer:
+        seconds = self.seconds
         try:
             async with asyncio.timeout(seconds + _SLACK):
                 process = await self._current()
                 assert process.stdin is not None  # noqa: S101  it was started with pipes
                 assert process.stdout is not None  # noqa: S101  as above
-                process.stdin.write(questions.packed(questions.Ask(question, self._now(), seconds, sight)))
+                # Nothing may come in between: the way back begins at what the process knows.
+                then, now = (None, self._now()) if moment is None else (self._then(moment), moment)
+                process.stdin.write(questions.packed(questions.Ask(question, now, seconds, sight, then)))
                 await process.stdin.drain()
                 head = await process.stdout.readexactly(questions.HEAD)
                 return questions.ANSWERS.decode(await process.stdout.readexactly(questions.length(head)))

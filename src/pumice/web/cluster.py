@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import deque
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from pumice.api import timestamp
 from pumice.server.threads import interpreter
 from pumice.study.following.tracking import Tracker
-from pumice.web import questions
+from pumice.web import past, questions
 from pumice.web.asking import Asking
 from pumice.web.board import Board
 from pumice.web.objects import Objects
@@ -29,29 +31,53 @@ FEW: Final = 1000
 """Objects that are not worth a thought about memory."""
 PART: Final = 20
 """How many times as long as such a look took nobody looks again."""
+MOST_ABOUTS: Final = 100
+"""Policies and the like that are remembered."""
 
 
 class Cluster:
     """Everything that is shown, from wherever it comes."""
 
-    def __init__(self, source: str, now: Callable[[], int] | None = None) -> None:
+    def __init__(self, source: str, now: Callable[[], int] | None = None, bounds: past.Bounds = past.HOUR) -> None:
         self.source = source
         self.now = now or (lambda: time.time_ns() // 1000)
         self.tracker = Tracker(changes=True)
-        self.objects = Objects(self.tracker)
-        self.board = Board(self.tracker)
-        self.about = questions.About(source=source)
+        self.objects = Objects(self.tracker, bounds)
+        self.board = Board(self.tracker, bounds)
+        self._abouts: deque[tuple[int, questions.About]] = deque([(0, questions.About(source=source))], MOST_ABOUTS)
         self.notes: Callable[[], tuple[str, ...]] = tuple
         self.is_live = False
-        self._asking = Asking(self.objects.whole, lambda: self.about, self.now)
+        self._asking = Asking(self.objects.whole, lambda: self.about, self.now, self._then)
         self.objects.heard = self._asking.feed
         self._facts: dict[str, Any] = {}
         self._settled = FEW  # so many objects were last taken as there to stay
         self._looked_after = -1  # so many changes shares were last asked for
 
-    async def ask(self, question: questions.Question, sight: Sight = EVERYTHING) -> questions.Answer:
-        """Answer a question about what is there now, without names that may not be seen."""
-        return await self._asking.ask(question, sight)
+    @property
+    def about(self) -> questions.About:
+        """What is known beside the objects."""
+        return self._abouts[-1][1]
+
+    def explain_with(self, about: questions.About, since: int | None = None) -> None:
+        """Take what is known beside the objects: of now, or of a moment after all that are known."""
+        if about != self.about:
+            self._abouts.append((self.now() if since is None else since, about))
+
+    async def ask(
+        self, question: questions.Question, sight: Sight = EVERYTHING, moment: int | None = None
+    ) -> questions.Answer:
+        """Answer a question about what is there now, or was at a moment, without names that may not be seen."""
+        if moment is not None and moment < self.objects.first:
+            first = timestamp.format_timestamp(self.objects.first)
+            return questions.Answer(
+                problem=f"what a scheduler read is remembered from {first} on, not of a moment before"
+            )
+        return await self._asking.ask(question, sight, moment)
+
+    def _then(self, moment: int) -> questions.Then:
+        """Say how to go back to a moment."""
+        known = [about for since, about in self._abouts if since <= moment] or [self._abouts[0][1]]
+        return questions.Then(list(self.objects.back_to(moment)), known[-1])
 
     def told(self, facts: dict[str, Any]) -> None:
         """Take facts that somebody else knows."""
@@ -60,7 +86,9 @@ class Cluster:
     def turn(self) -> bool:
         """Take what is new; tells whether anything is."""
         facts = {"source": self.source, "live": self.is_live, "notes": self.notes(), **self._facts}
-        news = self.board.update(self.now(), facts) is not None
+        now = self.now()
+        news = self.board.update(now, facts) is not None
+        self.objects.mark(now)
         if self.tracker.objects > 2 * self._settled:
             self._settled = self.tracker.objects
             interpreter.settle()
@@ -85,12 +113,15 @@ class Cluster:
 
     async def look_at_shares(self) -> None:
         """See how queues stand, as explain would say it."""
-        answer = await self.ask(questions.Shares())
-        if answer.problem:
-            self._facts["sharesProblem"] = answer.problem
-            return
-        self._facts |= {"sharesProblem": "", **msgspec.json.decode(answer.body)}
+        self._facts |= share_facts(await self.ask(questions.Shares()))
 
     async def close(self) -> None:
         """End whoever answers."""
         await self._asking.close()
+
+
+def share_facts(answer: questions.Answer) -> dict[str, Any]:
+    """Give how queues stand as facts."""
+    if answer.problem:
+        return {"sharesProblem": answer.problem}
+    return {"sharesProblem": "", **msgspec.json.decode(answer.body)}

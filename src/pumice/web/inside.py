@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import signal
-import ssl
 import sys
 from typing import TYPE_CHECKING, Any, Final
 
@@ -61,7 +60,7 @@ class Taking:
                 for change in message.changes:
                     self._change(*change)
             case questions.About():
-                self._cluster.about = msgspec.structs.replace(message, source=self._cluster.source)
+                self._cluster.explain_with(msgspec.structs.replace(message, source=self._cluster.source))
             case relaying.Told():
                 self._cluster.told(message.facts)
 
@@ -119,11 +118,11 @@ async def _serve(reader: asyncio.StreamReader, begin: Begin, client: Client, log
     reviews = ApiReviews(client)
     access = Access(reviews, cluster.objects.counted, begin.policy)
     server = Server(cluster, Reviewed(reviews, access, begin.hosts))
-    context = _context(begin)
-    keeper = showing_certificates.keeper(begin, context, log)
+    shown = showing_certificates.Shown(begin, log, server.part_with_certificates)
+    keeper = showing_certificates.keeper(begin, shown, log)
     await keeper.start()
     try:
-        bound = await server.start(addresses.parse(begin.address), context)
+        bound = await server.start(addresses.parse(begin.address), shown.context)
     except OSError as error:
         raise CannotServeError(f"cannot serve the page on {begin.address}: {error.strerror or error}") from error
     log.info("serving", what="page", address=str(bound), tls=True)
@@ -133,20 +132,6 @@ async def _serve(reader: asyncio.StreamReader, begin: Begin, client: Client, log
     finally:
         await server.stop()
         await cluster.close()
-
-
-def _context(begin: Begin) -> ssl.SSLContext:
-    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    if begin.client_ca:
-        try:
-            context.load_verify_locations(begin.client_ca)
-        except (OSError, ssl.SSLError) as error:
-            raise CannotServeError(f"--web-client-ca {begin.client_ca} cannot be used: {error}") from error
-        context.verify_mode = ssl.CERT_OPTIONAL
-        # A session that is taken up again would not show its certificate again, which may have ended.
-        context.options |= ssl.OP_NO_TICKET
-        context.num_tickets = 0
-    return context
 
 
 async def _take(reader: asyncio.StreamReader, taking: Taking) -> None:

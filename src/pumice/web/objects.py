@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
 from pumice.api import decoding, kinds
+from pumice.web import past
+from pumice.web.past import Past
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -16,13 +18,18 @@ if TYPE_CHECKING:
     from pumice.study.following.tracking import Tracker
     from pumice.web.asking import Change, Identity
 
+_EACH: Final = 200  # bytes that remembering an object costs beside its JSON
+
 
 class Objects:
     """Takes every change. What is kept of an object is what a scheduler reads of it: no environment, no secrets."""
 
-    def __init__(self, tracker: Tracker) -> None:
+    def __init__(self, tracker: Tracker, bounds: past.Bounds = past.HOUR) -> None:
         self._tracker = tracker
         self._kept: dict[Identity, bytes] = {}
+        self._before: dict[Identity, bytes | None] = {}  # what changed since the last moment, as it was then
+        self._past: Past[dict[Identity, bytes | None]] = Past(bounds.memory, bounds.objects)
+        self._began = 0
         self._counts: dict[tuple[str, str], dict[str, int]] = {}
         self.namespaces: set[str] = set()
         """All that were ever seen: texts may still name what is gone."""
@@ -41,13 +48,39 @@ class Objects:
         if event_type == "DELETED" or isinstance(found, decoding.Malformed):
             kept = self._kept.pop(identity, b"")
             if kept:
+                self._before.setdefault(identity, kept)
                 self._count(identity, -1)
                 self.heard(identity, (*identity[:2], "DELETED", kept))
             return
+        self._before.setdefault(identity, self._kept.get(identity))
         if identity not in self._kept:
             self._count(identity, 1)
         kept = self._kept[identity] = raw if kind is kinds.JOB and raw else msgspec.json.encode(found)
         self.heard(identity, (*identity[:2], event_type, kept))
+
+    @property
+    def first(self) -> int:
+        """The earliest moment at which all objects are known."""
+        return max(self._began, self._past.first)
+
+    def mark(self, now: int) -> None:
+        """Let what came since the last moment be of this one."""
+        before, self._before = self._before, {}
+        if self._began and before:
+            self._past.remember(now, before, sum(_EACH + len(old or b"") for old in before.values()))
+        self._began = self._began or now
+
+    def back_to(self, moment: int) -> Iterator[Change]:
+        """Walk over the changes that lead from what is there now to what was there at a moment."""
+        then = dict(self._before)
+        for before in self._past.since(moment):
+            then.update(before)
+        for identity, old in then.items():
+            kept = self._kept.get(identity)
+            if old is not None:
+                yield (*identity[:2], "ADDED" if kept is None else "MODIFIED", old)
+            elif kept is not None:
+                yield (*identity[:2], "DELETED", kept)
 
     def _count(self, identity: Identity, sign: int) -> None:
         namespace = identity[2]

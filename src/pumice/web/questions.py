@@ -65,13 +65,21 @@ class About(msgspec.Struct, frozen=True, kw_only=True, tag="about"):
     flags: dict[str, Any] = {}
 
 
+class Then(msgspec.Struct, frozen=True):
+    """A moment that is past: the changes that lead back to it, and what was known beside the objects."""
+
+    changes: list[tuple[str, str, str, bytes]]
+    about: About
+
+
 class Ask(msgspec.Struct, frozen=True, tag="ask"):
-    """A question at a moment, to be answered within so many seconds, for somebody who may see so much."""
+    """A question at a moment, to be answered within so many seconds, for somebody who may see so much; of the cluster as it is, or as it was then."""
 
     question: Question
     now: int
     seconds: float
     sight: Sight = EVERYTHING
+    then: Then | None = None
 
 
 Message = Feed | About | Ask
@@ -86,7 +94,6 @@ class Answer(msgspec.Struct, frozen=True):
 
 MESSAGES: Final[msgspec.msgpack.Decoder[Message]] = msgspec.msgpack.Decoder(Message)
 ANSWERS: Final = msgspec.msgpack.Decoder(Answer)
-QUESTIONS: Final = msgspec.json.Decoder(Question)
 
 
 def packed(message: msgspec.Struct) -> bytes:

@@ -10,20 +10,21 @@ from pumice.recording import lines, segments
 from pumice.recording.player import Player
 from pumice.server import dump
 from pumice.study import configuration_text
-from pumice.web import questions
-from pumice.web.board import Board
+from pumice.web import past, questions
 from pumice.web.cluster import Cluster
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
+    from pumice.framework.configuration import Configuration
     from pumice.framework.registry import Registry
     from pumice.scheduler import Scheduler
     from pumice.web.sources import Policy
 
-MEMORY: Final = 2**62  # all of it, as far as there is room
-MOST_BYTES: Final = 512 << 20
+WEEK: Final = 60_480  # samples of use
+ALL: Final = past.Bounds(memory=2**62, rows=512 << 20, objects=512 << 20, samples=WEEK)
+"""All of it, as far as there is room."""
 
 
 def read(paths: Iterable[Path], known: Registry, policy: Policy) -> Cluster:
@@ -42,14 +43,15 @@ class _Reading:
         self._steps = 0
         self._events = 0
         self._scheduler: Scheduler | None = None
-        self._cluster = Cluster("", lambda: self._time)
-        self._cluster.board = Board(self._cluster.tracker, memory=MEMORY, most_bytes=MOST_BYTES)
+        self._policies: list[tuple[int, Configuration]] = []
+        self._cluster = Cluster("", lambda: self._time, ALL)
 
     def read(self) -> None:
         for step, segment in self._player.steps():
             place = f"{segment.path}: line {segment.line}"
             if self._player.scheduler is not self._scheduler:
                 self._begin(self._player.scheduler)
+            self._note_policy(self._player.scheduler.engine.configuration)
             try:
                 events = [lines.event(each) for look in step.events for each in look]
                 sent = lines.effects(step)
@@ -62,6 +64,7 @@ class _Reading:
             self._time = max(self._time, step.now)
             self._steps += 1
             self._cluster.board.update(self._time)
+            self._cluster.objects.mark(self._time)
         if not self._steps:
             raise segments.RecordingError("the recording holds no cycle")
 
@@ -79,6 +82,11 @@ class _Reading:
                 self._cluster.objects.forget(identity)
         for kind, found in there.values():
             self._cluster.objects.feed(kind, "ADDED", found)
+
+    def _note_policy(self, loaded: Configuration) -> None:
+        """Know when a configuration came into force."""
+        if not self._policies or self._policies[-1][1] is not loaded:
+            self._policies.append((self._player.now(), loaded))
 
     def _take_note(self, effect: list[Any], now: int) -> None:
         """Take what was told of an eviction, as an API server would have kept it."""
@@ -98,20 +106,23 @@ class _Reading:
 
     def shown(self, known: Registry, policy: Policy) -> Cluster:
         """Give the cluster as it was at the end, with everything before it."""
-        cluster, loaded = self._cluster, self._player.scheduler.engine.configuration
+        cluster = self._cluster
         cut = [segment.path.name for segment in self._player.segments if segment.cut]
         notes = (
             (f"the end of {', '.join(cut)} is missing: what is shown ends after {self._steps} steps",) if cut else ()
         )
         cluster.source = f"a recording of {self._steps} steps"
         cluster.notes = lambda: notes
-        cluster.about = questions.About(
-            source=cluster.source,
-            text=configuration_text.render(loaded, known.catalog()),
-            configuration=loaded.source,
-            given=policy.config,
-            plugins=policy.plugins,
-            schedulers=policy.schedulers,
-            notes=notes,
-        )
+        for since, loaded in self._policies:
+            about = questions.About(
+                source=cluster.source,
+                text=configuration_text.render(loaded, known.catalog()),
+                configuration=loaded.source,
+                since=since,
+                given=policy.config,
+                plugins=policy.plugins,
+                schedulers=policy.schedulers,
+                notes=notes,
+            )
+            cluster.explain_with(about, since)
         return cluster

@@ -15,8 +15,9 @@ from aiohttp import web
 
 from pumice.api import kinds
 from pumice.server import serving
-from pumice.web import guarding, questions
+from pumice.web import cluster, guarding, questions
 from pumice.web.guarding import Guard, refused
+from pumice.web.sight import EVERYTHING
 from pumice.web.streaming import Stream
 from pumice.web.views import Views
 
@@ -44,7 +45,7 @@ TYPES: Final = {
 }
 
 
-_Asked = tuple[questions.Question, "Sight"]
+_Asked = tuple[questions.Question, "Sight", int | None]
 
 
 class File:
@@ -76,14 +77,14 @@ def page_files() -> dict[str, File]:
 class Server:
     """Serves one cluster to all who may look."""
 
-    def __init__(self, cluster: Cluster, guard: Guard) -> None:
-        self._cluster = cluster
+    def __init__(self, shown: Cluster, guard: Guard) -> None:
+        self._cluster = shown
         self._guard = guard
         self._files = page_files()
         self._views = Views(
-            cluster.board,
-            lambda: cluster.objects.namespaces,
-            lambda namespace: cluster.objects.counted(kinds.POD).get(namespace, 0),
+            shown.board,
+            lambda: shown.objects.namespaces,
+            lambda namespace: shown.objects.counted(kinds.POD).get(namespace, 0),
         )
         self.stream = Stream(self._views)
         self._scenes: dict[Sight, bytes] = {}
@@ -99,6 +100,7 @@ class Server:
         app.router.add_get("/api/changes", self._changes)
         app.router.add_get("/api/job", self._job)
         app.router.add_get("/api/node", self._node)
+        app.router.add_get("/api/shares", self._shares)
         app.router.add_get("/api/explain", self._explain)
         app.router.add_get("/api/policy", self._policy)
         app.router.add_post("/api/what-if", self._what_if)
@@ -113,6 +115,10 @@ class Server:
     async def stop(self) -> None:
         """Stop listening and close what is open."""
         await self._listener.cleanup()
+
+    def part_with_certificates(self) -> None:
+        """Close the connections of whoever showed a certificate: they may do so again."""
+        self._listener.close_those(lambda transport: bool(transport.get_extra_info("peercert")))
 
     # -- files -------------------------------------------------------------------------------------------------
 
@@ -134,11 +140,11 @@ class Server:
         return await self.stream.watch(request, self._guard.whose(request))
 
     async def _whole(self, request: web.Request) -> web.Response:
-        board, moment, looker = self._cluster.board, _moment(request), self._guard.whose(request)
+        board, moment, looker = self._cluster.board, self._moment(request), self._guard.whose(request)
         await looker.arrive()
         sight = looker.sight()
         if moment is not None:
-            return _packed(gzip.compress(self._views.seen(board.at(moment), sight).data(), 1))
+            return _packed(gzip.compress(self._views.past(moment, sight).data(), 1))
         if self._scenes_of != board.version or len(self._scenes) >= MOST_SCENES:
             self._scenes, self._scenes_of = {}, board.version
         if sight not in self._scenes:
@@ -148,9 +154,10 @@ class Server:
     async def _job(self, request: web.Request) -> web.Response:
         name, sight = request.query.get("name", ""), self._guard.whose(request).sight()
         namespace, _, group = name.partition("/")
-        moment = _moment(request)
+        moment = self._moment(request)
         if moment is not None and sight.job(namespace, group):
-            return _json({"pods": self._pods_then(moment, sight, group=(namespace, group))})
+            then = self._pods_then(moment, sight, group=(namespace, group))
+            return _json({**then, "moments": self._cluster.board.moments(name, moment)})
         row = self._cluster.tracker.job((namespace, group)) if sight.job(namespace, group) else None
         if row is None:
             return refused(HTTPStatus.NOT_FOUND, f"there is no job {name} any more, or you may not see it")
@@ -161,24 +168,30 @@ class Server:
 
     async def _node(self, request: web.Request) -> web.Response:
         name, sight = request.query.get("name", ""), self._guard.whose(request).sight()
-        moment = _moment(request)
+        moment = self._moment(request)
         if moment is not None and sight.nodes:
-            return _json({"pods": self._pods_then(moment, sight, node=name)})
+            return _json(self._pods_then(moment, sight, node=name))
         row = self._cluster.tracker.node(name) if sight.nodes else None
         if row is None:
             return refused(HTTPStatus.NOT_FOUND, f"there is no node {name} any more, or you may not see it")
         there = list(self._cluster.tracker.pods_of(node=name))
-        shown = [pod for pod in there if sight.pod(pod.namespace)]
-        return _json({"row": row, "pods": shown, "elsewhere": len(there) - len(shown)})
+        return _json({"row": row, **_seen_pods(there, sight)})
 
     def _pods_then(
         self, moment: int, sight: Sight, *, group: tuple[str, str] | None = None, node: str = ""
-    ) -> list[PodRow]:
+    ) -> dict[str, Any]:
         before = self._cluster.board.pods_at(moment)
-        then = self._cluster.tracker.pods_then(before, group=group, node=node)
-        return [pod for pod in then if sight.pod(pod.namespace)]
+        return _seen_pods(list(self._cluster.tracker.pods_then(before, group=group, node=node)), sight)
 
     # -- questions ---------------------------------------------------------------------------------------------
+
+    async def _shares(self, request: web.Request) -> web.Response:
+        """Say how queues stood at a moment; how they stand now is among the facts of the scene."""
+        moment, sight = self._moment(request), self._guard.whose(request).sight()
+        if moment is None:
+            return refused(HTTPStatus.BAD_REQUEST, "at: say of which moment")
+        answer = await self._asked(questions.Shares(), EVERYTHING, moment)
+        return _json(self._views.facts(cluster.share_facts(answer), sight))
 
     async def _explain(self, request: web.Request) -> web.Response:
         what, name = request.query.get("what", ""), request.query.get("name", "")
@@ -192,13 +205,13 @@ class Server:
         sight = self._guard.whose(request).sight()
         if not sight.is_whole and not sight.about(what, name):
             return refused(HTTPStatus.NOT_FOUND, f"there is no {what} {name}, or you may not see it")
-        return await self._answered(question, sight)
+        return await self._answered(question, sight, self._moment(request))
 
     async def _policy(self, request: web.Request) -> web.Response:
         sight = self._guard.whose(request).sight()
         if not sight.policy:
             return refused(HTTPStatus.FORBIDDEN, "you may not read the ConfigMap that the policy stands in")
-        return await self._answered(questions.Policy(), sight)
+        return await self._answered(questions.Policy(), sight, self._moment(request))
 
     async def _what_if(self, request: web.Request) -> web.Response:
         try:
@@ -215,31 +228,39 @@ class Server:
         lacking = _lacking(question, sight)
         if lacking:
             return refused(HTTPStatus.FORBIDDEN, lacking)
-        return await self._answered(question, sight)
+        return await self._answered(question, sight, self._moment(request))
 
-    async def _answered(self, question: questions.Question, sight: Sight) -> web.Response:
-        """Answer, with the answer to somebody who asked the same a moment ago, and may see the same, if there is one."""
-        now, asked = monotonic(), (question, sight)
+    async def _answered(self, question: questions.Question, sight: Sight, moment: int | None) -> web.Response:
+        answer = await self._asked(question, sight, moment)
+        if answer.problem:
+            return _json({"problem": answer.problem})  # an answer like any other: the request was in order
+        return _packed(gzip.compress(answer.body, 1))
+
+    async def _asked(self, question: questions.Question, sight: Sight, moment: int | None) -> questions.Answer:
+        """Ask, or take the answer to somebody who asked the same a moment ago, and may see the same, if there is one."""
+        now, asked = monotonic(), (question, sight, moment)
         known = self._answers.get(asked)
         if known is None or (known[1].done() and known[0] < now - FRESH):
             self._answers = {
                 key: each for key, each in self._answers.items() if not each[1].done() or each[0] >= now - FRESH
             }
             if len(self._answers) >= MOST_ANSWERS:
-                return refused(HTTPStatus.SERVICE_UNAVAILABLE, "too many questions at once; try again in a moment")
-            known = self._answers[asked] = (now, asyncio.create_task(self._cluster.ask(question, sight)))
-        answer = await asyncio.shield(known[1])
-        if answer.problem:
-            return _json({"problem": answer.problem})  # an answer like any other: the request was in order
-        return _packed(gzip.compress(answer.body, 1))
+                return questions.Answer(problem="too many questions at once; try again in a moment")
+            known = self._answers[asked] = (now, asyncio.create_task(self._cluster.ask(*asked)))
+        return await asyncio.shield(known[1])
+
+    def _moment(self, request: web.Request) -> int | None:
+        """Read the moment that is asked about, as near as it is known; None for now."""
+        text = request.query.get("at", "")
+        if text and not (text.isascii() and text.isdigit() and len(text) < 18):
+            raise web.HTTPBadRequest(reason="at: a moment is a whole number of microseconds")
+        return self._cluster.board.nearest(int(text)) if text else None
 
 
-def _moment(request: web.Request) -> int | None:
-    """Read the moment that is asked about; None for now."""
-    text = request.query.get("at", "")
-    if text and not (text.isascii() and text.isdigit() and len(text) < 18):
-        raise web.HTTPBadRequest(reason="at: a moment is a whole number of microseconds")
-    return int(text) if text else None
+def _seen_pods(there: list[PodRow], sight: Sight) -> dict[str, Any]:
+    """Give the pods that may be seen, and how many others there are."""
+    shown = [pod for pod in there if sight.pod(pod.namespace)]
+    return {"pods": shown, "elsewhere": len(there) - len(shown)}
 
 
 def _lacking(question: questions.WhatIf, sight: Sight) -> str:

@@ -69,7 +69,7 @@ async def _configured(client: Client, cluster: Cluster, reading: Reading, policy
     """See which configuration is in force, and what may not be read."""
     found = live.Configured(None, "", []) if policy.config else await live.configuration(client)
     denied = (*reading.denied(), *found.unread)
-    cluster.about = questions.About(
+    about = questions.About(
         source=cluster.source,
         text=found.text,
         configuration=found.place,
@@ -79,6 +79,7 @@ async def _configured(client: Client, cluster: Cluster, reading: Reading, policy
         schedulers=policy.schedulers,
         denied=tuple((each.kind.api_version, each.kind.name, each.message) for each in denied),
     )
+    cluster.explain_with(about)
 
 
 def from_state(state: State, known: Registry, policy: Policy) -> Cluster:
@@ -92,7 +93,7 @@ def from_state(state: State, known: Registry, policy: Policy) -> Cluster:
     text = state.text
     if state.configuration is not None:
         text = configuration_text.render(state.configuration, known.catalog())
-    cluster.about = questions.About(
+    about = questions.About(
         source=state.source,
         text=text,
         configuration=state.configuration_source,
@@ -102,5 +103,6 @@ def from_state(state: State, known: Registry, policy: Policy) -> Cluster:
         notes=state.notes,
         flags=state.flags,
     )
+    cluster.explain_with(about)
     cluster.notes = lambda: state.notes
     return cluster

@@ -24,6 +24,8 @@ from pumice.study.state import Denied, State, StudyError
 from pumice.web import answers, questions
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from pumice.cache.cache import EventType
     from pumice.cache.options import Options
     from pumice.framework.registry import Registry
@@ -54,12 +56,15 @@ class Study:
     def take(self, message: questions.Feed | About) -> None:
         """Take what is told."""
         if isinstance(message, questions.Feed):
-            for api_version, name, event_type, raw in message.changes:
-                if (kind := _KINDS.get((api_version, name))) is not None:
-                    self._take(kind, event_type, raw)
+            self._take_all(message.changes)
         elif message != self._about:
             self._about = message
             self._rehearsal = None
+
+    def _take_all(self, changes: list[tuple[str, str, str, bytes]]) -> None:
+        for api_version, name, event_type, raw in changes:
+            if (kind := _KINDS.get((api_version, name))) is not None:
+                self._take(kind, event_type, raw)
 
     def _take(self, kind: kinds.Kind, event_type: str, raw: bytes) -> None:
         found = decoding.decode_json(kind, raw)
@@ -77,6 +82,12 @@ class Study:
                 self._jobs[metadata.uid] = {"apiVersion": kind.api_version, "kind": kind.name, **whole}
         if self._rehearsal is not None:
             self._news.append((kind, event, found))
+
+    def go_back(self, then: questions.Then) -> None:
+        """Be what it was at a moment; there is no way forward again."""
+        self.forget_model()
+        self._take_all(then.changes)
+        self._about = then.about
 
     def prepare(self, now: int) -> answers.Subject:
         """Bring the model up to date, and give everything that an answer rests on."""
@@ -128,19 +139,14 @@ class Study:
 
 
 def answered(study: Study, ask: Ask) -> questions.Answer:
-    """Answer in a copy of this process, within its time."""
-    try:
-        subject = study.prepare(ask.now)
-    except StudyError as error:
-        return questions.Answer(problem=str(error) if ask.sight.is_whole else NO_MODEL)
-    except Exception as error:  # noqa: BLE001  whoever asked is told, and the next question starts from the objects again
-        study.forget_model()
-        why = f"the model of this cluster breaks down: {type(error).__name__}: {error}"
-        return questions.Answer(problem=why if ask.sight.is_whole else NO_MODEL)
+    """Answer in a copy of this process, within its time; the model of now is made before, and kept, that of a moment in the copy."""
+    subject = _prepared(study, ask) if ask.then is None else None
+    if isinstance(subject, questions.Answer):
+        return subject
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
-        _answer_and_end(writing, subject, ask)
+        _answer_and_end(writing, lambda: subject or _gone_back(study, ask), ask)
     os.close(writing)
     try:
         return _heard(reading, ask.seconds)
@@ -151,13 +157,35 @@ def answered(study: Study, ask: Ask) -> questions.Answer:
         os.waitpid(child, 0)
 
 
-def _answer_and_end(file: int, subject: answers.Subject, ask: Ask) -> NoReturn:
+def _prepared(study: Study, ask: Ask) -> answers.Subject | questions.Answer:
+    """Give what an answer rests on, or why there is none."""
+    try:
+        return study.prepare(ask.now)
+    except StudyError as error:
+        return questions.Answer(problem=str(error) if ask.sight.is_whole else NO_MODEL)
+    except Exception as error:  # noqa: BLE001  whoever asked is told, and the next question starts from the objects again
+        study.forget_model()
+        why = f"the model of this cluster breaks down: {type(error).__name__}: {error}"
+        return questions.Answer(problem=why if ask.sight.is_whole else NO_MODEL)
+
+
+def _gone_back(study: Study, ask: Ask) -> answers.Subject | questions.Answer:
+    """Give what an answer about a moment rests on."""
+    assert ask.then is not None  # noqa: S101  everything else is there already
+    study.go_back(ask.then)
+    return _prepared(study, ask)
+
+
+def _answer_and_end(file: int, prepared: Callable[[], answers.Subject | questions.Answer], ask: Ask) -> NoReturn:
     """Be the copy."""
     try:
         _restrain()
         data = b""
         with contextlib.suppress(MemoryError):  # and let go of what took it
-            data = questions.packed(answers.answer(subject, ask.question, ask.sight))
+            found = prepared()
+            if not isinstance(found, questions.Answer):
+                found = answers.answer(found, ask.question, ask.sight)
+            data = questions.packed(found)
         _tell(file, data or questions.packed(questions.Answer(problem=TOO_MUCH)))
     finally:
         os._exit(0)

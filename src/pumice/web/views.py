@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -11,7 +12,7 @@ from pumice.web import hiding
 from pumice.web.board import Pieces
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
     from pumice.web.board import Batch, Board, Place
     from pumice.web.sight import Sight
@@ -59,12 +60,23 @@ class Views:
         known = self._namespaces()
         return hiding.Hider(sight, known.__contains__)
 
-    def seen(self, pieces: Pieces, sight: Sight) -> Pieces:
-        """Leave out what may not be seen."""
+    def past(self, moment: int, sight: Sight) -> Pieces:
+        """Give what somebody may see of how it was."""
+        return self.seen(self._board.at(moment), sight, self._board.pods_more(moment))
+
+    def facts(self, facts: dict[str, Any], sight: Sight) -> dict[str, Any]:
+        """Leave out of facts what may not be known."""
+        told = [(name, msgspec.json.encode(value)) for name, value in facts.items()]
+        return {name: msgspec.Raw(data) for name, data in _facts(told, sight, self.hider(sight))}
+
+    def seen(self, pieces: Pieces, sight: Sight, more: Mapping[str, int] = MappingProxyType({})) -> Pieces:
+        """Leave out what may not be seen; there were so many `more` pods in each namespace than now."""
         if sight.is_whole:
             return pieces
         hider = self.hider(sight)
-        pods = pieces.head.pods if sight.pods is None else sum(self._pods_in(each) for each in sight.pods)
+        pods = pieces.head.pods
+        if sight.pods is not None:
+            pods = sum(self._pods_in(each) + more.get(each, 0) for each in sight.pods)
         head = pieces.head._replace(pods=pods, total=pieces.head.total if sight.nodes else {})
         return Pieces(
             head,

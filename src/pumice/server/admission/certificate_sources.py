@@ -149,14 +149,16 @@ class Files:
         return await asyncio.to_thread(self._read)
 
     def _read(self) -> Bundle:
-        found = []
-        for path in self._paths:
-            try:
-                with Path(path).open("rb") as file:
-                    found.append(file.read(_LARGEST_FILE))
-            except OSError as error:
-                raise CertificateError(f"{path} cannot be read: {error.strerror}") from None
-        return Bundle(*found)
+        return Bundle(*map(read_file, self._paths))
+
+
+def read_file(path: str) -> bytes:
+    """Read a file of certificates, as far as one is sensible, or raise a `CertificateError`."""
+    try:
+        with Path(path).open("rb") as file:
+            return file.read(_LARGEST_FILE)
+    except OSError as error:
+        raise CertificateError(f"{path} cannot be read: {error.strerror}") from None
 
 
 def _encoded(bundle: Bundle) -> dict[str, str]:

@@ -5,7 +5,7 @@ A change costs the same whatever the size of the cluster; a scene costs a look a
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import msgspec
 from msgspec import structs
@@ -14,85 +14,25 @@ from pumice.api import core, decoding, kinds, names, native, scheduling
 from pumice.model import native_groups, requests, resources
 from pumice.study.following import rows
 from pumice.study.following.scene import Amounts, EvictionRow, JobRow, NodeRow, PodRow, QueueRow, Scene
+from pumice.study.following.tallies import Tally, Use, pod_row
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from pumice.api.meta import KubeObject
     from pumice.cache.reflector import EventType
+    from pumice.study.following.tallies import Key
 
-Key = tuple[str, str]
 K = TypeVar("K")
 V = TypeVar("V")
 
 MOST_EVICTIONS: Final = 2000
 """Evictions that are remembered; the API server forgets its events after an hour."""
-
-
 MOST_GONE: Final = 1000
 """Pods of one group that are remembered to have gone."""
 _MOST_REQUESTS: Final = 10_000  # different ones that are remembered
 _RESIZING: Final = "PodResize"
 _ENCODER: Final = msgspec.msgpack.Encoder()
-
-
-class Use(NamedTuple):
-    """What one pod counts for; `ended` is how it ended, if it has. Times are as they are written."""
-
-    key: Key
-    node: str
-    group: Key | None
-    amounts: Amounts
-    placed: bool
-    ended: str
-    phase: str
-    going: bool
-    created: str | None
-    bound: str | None
-    started: str | None
-    nominated: str
-
-
-class Tally:
-    """Sums over some pods."""
-
-    __slots__ = ("amounts", "asked", "nominated", "pods", "ready", "uses")
-
-    def __init__(self) -> None:
-        self.amounts: Amounts = {}
-        self.asked: Amounts = {}
-        self.pods = 0
-        self.ready = 0
-        self.nominated = 0
-        self.uses: dict[Key, Use] = {}
-
-    @property
-    def members(self) -> int:
-        """How many pods there are."""
-        return len(self.uses)
-
-    def add(self, use: Use) -> None:
-        """Add a pod."""
-        self.uses[use.key] = use
-        self._sum(use, 1)
-
-    def remove(self, use: Use) -> None:
-        """Take a pod away."""
-        del self.uses[use.key]
-        self._sum(use, -1)
-
-    def _sum(self, use: Use, sign: int) -> None:
-        self.ready += sign * (use.placed and use.ended != names.PHASE_FAILED)
-        if use.ended:
-            return
-        self.nominated += sign * (bool(use.nominated) and not use.node)
-        sums = self.amounts if use.node else self.asked
-        self.pods += sign * bool(use.node)
-        for name, amount in use.amounts.items():
-            if left := sums.get(name, 0) + sign * amount:
-                sums[name] = left
-            else:
-                sums.pop(name, None)
 
 
 class Changed:
@@ -348,6 +288,13 @@ class Tracker:
         for key in sorted(uses):
             yield pod_row(uses[key])
 
+    def pods_more(self, before: Mapping[Key, Use | None]) -> dict[str, int]:
+        """Say how many pods more than now each namespace had when some pods were as is said."""
+        more: dict[str, int] = {}
+        for key, use in before.items():
+            more[key[0]] = more.get(key[0], 0) + (use is not None) - (key in self._pods)
+        return more
+
     def _queue_row(self, queue: scheduling.Queue) -> QueueRow:
         name = queue.metadata.name
         return rows.queue(queue, self._waiting.get(name, 0), self._running.get(name, 0))
@@ -396,20 +343,3 @@ def _tally(tallies: dict[K, Tally], key: K, use: Use, *, arrives: bool) -> None:
         tally.remove(use)
         if not tally.uses:
             del tallies[key]
-
-
-def pod_row(use: Use) -> PodRow:
-    """Give the row of a pod."""
-    return PodRow(
-        namespace=use.key[0],
-        name=use.key[1],
-        group=use.group[1] if use.group is not None else "",
-        node=use.node,
-        phase=use.phase or names.PHASE_PENDING,
-        going=use.going,
-        request=use.amounts,
-        created=rows.moment(use.created),
-        placed=rows.moment(use.bound),
-        started=rows.moment(use.started),
-        nominated=use.nominated,
-    )

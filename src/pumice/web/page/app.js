@@ -27,6 +27,7 @@ const element = (id) => document.getElementById(id);
 const store = new Store();
 const moments = new Moments(store, element("moment"));
 let view = null;
+let viewed = ""; // its name
 let shown = "";
 
 // -- views ---------------------------------------------------------------------------------------------------------
@@ -46,10 +47,16 @@ function parsed() {
 function route() {
   if (!store.scene) return;
   const { name, one, query } = parsed();
+  const main = element("main"), at = Number(query.get("at"));
+  if (at && at !== store.past?.time) {
+    moments.go(at).catch((problem) => replace(main, empty(`${problem.message}.`)));
+    return; // it is shown once it is there
+  }
+  store.stay(location.hash);
   view?.close?.();
-  const main = element("main");
   replace(main);
   const [label, list, single] = VIEWS[name];
+  viewed = name;
   view = one && single ? single(main, store, one) : list(main, store, one, query);
   document.title = `${one || label} – Pumice`;
   for (const each of element("views").children) {
@@ -78,10 +85,13 @@ function header(changed) {
   element("counts").textContent = `${counted(scene.jobs.size, "job")}, ${counted(scene.nodes.size, "node")}, ${counted(scene.pods, "pod")}`;
 }
 
+let moment = null;
 store.listeners.add((changed) => {
   header(changed);
-  if (view) view.update(changed);
-  else route();
+  const stays = moment === store.past;
+  moment = store.past;
+  if (view && (stays || (viewed === "time" && parsed().name === "time"))) view.update(changed);
+  else route(); // what is asked about one moment is no answer about another
 });
 
 // -- header --------------------------------------------------------------------------------------------------------

@@ -26,7 +26,7 @@ export function jobList(root, store, _name, query) {
     name: "jobs", label: "jobs", columns, order: "waits", descending: true, query: query.get("q") || "",
     text: (row) => `${row.namespace}/${row.title} ${row.name} queue:${row.queue} phase:${row.phase} ${row.phase} ${row.since === null ? "" : "waiting"} ${row.reason}`,
     open: (key) => (location.hash = place("jobs", key)),
-    changed: (text) => history.replaceState(null, "", text ? `#/jobs?q=${encodeURIComponent(text)}` : "#/jobs"),
+    changed: (text) => store.stay(text ? `#/jobs?q=${encodeURIComponent(text)}` : "#/jobs"),
   });
   root.append(h("h1", {}, "Jobs"), h("p", { class: "hint" }, "Words narrow the table, such as ", h("code", {}, "waiting"), ", ", h("code", {}, "queue:research"), " or a part of a name or a reason."), table.element);
   return {
@@ -40,35 +40,35 @@ export function jobView(root, store, key) {
   const lived = h("div", {});
   const why = h("div", { "aria-live": "polite" });
   const pods = h("div", {});
-  const change = whatIf({ job: key });
+  const change = whatIf(store, { job: key });
   const again = h("button", { type: "button", class: "quiet small" }, "Ask again");
   again.addEventListener("click", () => explain());
   root.append(h("p", { class: "trail" }, h("a", { href: "#/jobs" }, "Jobs"), " / "), head, why, lived, pods, change.element);
   let detail = { pods: [], moments: [] }, seen = null, timer = 0, asked = "", closed = false;
 
   async function explain() {
-    const written = store.scene.jobs.get(key)?.reason;
-    replace(why, card("Why", null, written ? h("p", { class: "cause" }, written) : null, empty("Running its next cycles in memory, to say more …")));
+    const written = store.scene.jobs.get(key)?.reason, asked = { what: "job", name: key, ...store.then() };
+    const cause = written ? h("p", { class: "cause" }, written) : null;
+    replace(why, card("Why", null, cause, empty("Running its next cycles in memory, to say more …")));
     try {
-      const told = await ask("/api/explain", { what: "job", name: key, search: "no" });
+      const told = await ask("/api/explain", { ...asked, search: "no" });
       if (closed) return;
       replace(why, explained(told, again, told.answer.cause ? h("p", { class: "empty" }, "Looking for the smallest change that would start it …") : null));
       if (!told.answer.cause) return;
       try {
-        const searched = await ask("/api/explain", { what: "job", name: key });
+        const searched = await ask("/api/explain", asked);
         if (!closed) replace(why, explained(searched, again));
       } catch (problem) {
         if (!closed) replace(why, explained(told, again, h("p", { class: "problem" }, `The smallest change is not known: ${problem.message}`)));
       }
     } catch (problem) {
-      if (!closed) replace(why, card("Why", again, h("p", { class: "problem" }, problem.message)));
+      if (!closed) replace(why, card("Why", again, cause, cause ? h("p", { class: "dim" }, "This is what was written on it; more cannot be said:") : null, h("p", { class: "problem" }, problem.message)));
     }
   }
 
   async function fetchPods() {
     try {
-      detail = { moments: [], ...(await ask("/api/job", store.past ? { name: key, at: store.past.time } : { name: key })) };
-      if (store.past) detail.moments = (await ask("/api/job", { name: key }).catch(() => detail)).moments.filter(([at]) => at <= store.past.time);
+      detail = await ask("/api/job", { name: key, ...store.then() });
     } catch {
       detail = { pods: [], moments: [] };
     }
@@ -82,7 +82,7 @@ export function jobView(root, store, key) {
       detail.pods.length ? [simple("Pods of this job", ["pod", "phase", "node", "asks for", "created", "placed", "started"], detail.pods.slice(0, PODS).map((pod) => [
         pod.name, [phase(pod.going ? "Terminating" : pod.phase)], pod.node ? nodeLink(pod.node) : "–", amounts(pod.request) || "–", time(pod.created), time(pod.placed), time(pod.started)])),
         detail.pods.length > PODS ? h("p", { class: "dim" }, `and ${counted(detail.pods.length - PODS, "more pod")}; CSV has all`) : null]
-        : empty("It has no pods now. Its controller makes them when it is let in.")));
+        : empty(`It has no pods ${store.past ? "at that moment" : "now"}. Its controller makes them when it is let in.`)));
     const moments = told(job, detail, store.scene.evictions);
     replace(lived, card("Life", pngButton(`life-${job.title}`, () => [["", lived.querySelector("svg")]]), h("div", { class: "scroll-x", tabindex: "0", role: "region", "aria-label": "Time line" }, life(moments, store.now())),
       h("details", {}, h("summary", {}, `${counted(moments.length, "moment")} as text`), h("ol", { class: "list" }, moments.map((each) => h("li", {}, time(each.at), ` ${each.what}`))))));
@@ -105,11 +105,9 @@ export function jobView(root, store, key) {
       clearTimeout(timer);
       timer = setTimeout(fetchPods, fresh ? 0 : PAUSE);
       const standing = `${job.phase} ${job.reason}`;
-      if (!store.past && asked !== standing && (fresh || job.since === null)) {
+      if (asked !== standing && (fresh || job.since === null)) {
         asked = standing;
         explain();
-      } else if (store.past) {
-        replace(why, card("Why", null, h("p", {}, job.reason || "It does not wait at that moment."), h("p", { class: "dim" }, "This is what was written on it then. Explanations take every object of the cluster, and these are known as they are now alone.")));
       }
     },
     close() {

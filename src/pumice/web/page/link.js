@@ -1,13 +1,13 @@
 // The connection to the server: signing in, the scene, then what changes; lost and found again, with what was missed.
 
-export class Problem extends Error {
+class Problem extends Error {
   constructor(text, status) {
     super(text);
     this.status = status;
   }
 }
 
-export async function call(path, options) {
+async function call(path, options) {
   let response;
   try {
     response = await fetch(path, { cache: "no-store", ...options });
@@ -19,11 +19,13 @@ export async function call(path, options) {
   return body;
 }
 
-export const post = (path, body) => call(path, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });
+const asked = (path, parameters) => `${path}?${new URLSearchParams(parameters)}`;
+
+export const post = (path, body, parameters = {}) => call(asked(path, parameters), { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });
 
 export const leave = () => call("/api/session", { method: "DELETE" });
 
-export const ask = (path, parameters) => call(`${path}?${new URLSearchParams(parameters)}`);
+export const ask = (path, parameters) => call(asked(path, parameters));
 
 const SILENT = 40000; // milliseconds: the server speaks at least every 15 s
 

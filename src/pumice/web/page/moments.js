@@ -7,21 +7,41 @@ import { simple } from "./table.js";
 import { absolute, amount, clock, counted, phase, span } from "./words.js";
 
 const MOST = 200;
+const REST = 500; // milliseconds at one moment until more is worked out about it
 
 export class Moments {
   constructor(store, banner) {
     this.store = store;
     this.banner = banner;
+    this.wanted = null;
+    this.resting = 0;
   }
 
-  // Show the cluster as it was.
+  // Show the cluster as it was, or as near to that as is known.
   async go(at) {
-    const found = opened(await ask("/api/scene", { at: Math.round(at) }));
-    this.store.show(found);
-    this.draw();
+    if (this.wanted === at) return;
+    this.wanted = at;
+    clearTimeout(this.resting);
+    try {
+      const found = opened(await ask("/api/scene", { at }));
+      if (this.wanted !== at) return; // another one was chosen since
+      this.store.show(found);
+      this.draw();
+      this.resting = setTimeout(() => this.learn(found), REST);
+    } finally {
+      if (this.wanted === at) this.wanted = null;
+    }
+  }
+
+  // What queues were due is worked out when somebody stays.
+  async learn(past) {
+    const facts = await ask("/api/shares", { at: past.time }).catch((problem) => ({ sharesProblem: problem.message }));
+    if (this.store.past === past) this.store.learn(facts);
   }
 
   back() {
+    this.wanted = null;
+    clearTimeout(this.resting);
     this.store.show(null);
     this.draw();
   }
@@ -32,9 +52,11 @@ export class Moments {
     if (!past) return;
     const live = h("button", { type: "button" }, "Back to now");
     live.addEventListener("click", () => this.back());
-    replace(this.banner, h("span", {}, h("b", {}, `As it was at ${absolute(past.time)}`), `, ${span(this.store.live.time - past.time)} before now. `), h("a", { href: "#/time" }, "Another moment"), " ", live);
+    replace(this.banner, h("span", {}, h("b", {}, `As it was at ${absolute(past.time)}`), `, ${before(this.store, past.time)}. `), h("a", { href: "#/time" }, "Another moment"), " ", live);
   }
 }
+
+const before = (store, at) => `${span(store.live.time - at)} before ${store.live.facts.live ? "now" : "its end"}`;
 
 export function timeView(root, store, moments) {
   const slider = h("input", { type: "range", class: "slider", "aria-label": "Moment", step: "1" });
@@ -47,7 +69,7 @@ export function timeView(root, store, moments) {
 
   const label = () => {
     const at = Number(slider.value) * 1e6;
-    const text = at >= Number(slider.max) * 1e6 ? "now" : `${absolute(at)}, ${span(store.live.time - at)} before now`;
+    const text = at < Number(slider.max) * 1e6 ? `${absolute(at)}, ${before(store, at)}` : store.live.facts.live ? "now" : `${absolute(at)}, its end`;
     told.textContent = text;
     slider.setAttribute("aria-valuetext", text);
   };
@@ -77,7 +99,7 @@ export function timeView(root, store, moments) {
     label();
   });
   root.append(h("h1", {}, "Time"), card("Moment", null,
-    h("p", { class: "dim" }, store.live.facts.live ? "What this process has seen is remembered for an hour. " : "All of what was read can be chosen from. ", "Choose a moment, then look at any view: all of them show the cluster as it was then."),
+    h("p", { class: "dim" }, store.live.facts.live ? "What this process has seen is remembered for an hour. " : "All of what was read can be chosen from. ", "Choose a moment, then look at any view: all of them show the cluster as it was then, and explain and rehearse it as of then. The address has the moment in it."),
     slider, h("p", {}, told), problem, h("p", { class: "line" }, hold, back)), held);
 
   const bounds = () => {
@@ -107,11 +129,10 @@ function difference(base, scene) {
     if (before?.phase !== after?.phase || before?.ready !== after?.ready) jobs.push([key, before, after]);
   }
   const queues = [];
-  for (const [name, queue] of scene.queues) {
-    const before = base.queues.get(name);
-    const then = before ? before.allocated : {};
-    for (const resource of new Set([...Object.keys(then), ...Object.keys(queue.allocated)])) {
-      if (resource !== "pods" && (then[resource] || 0) !== (queue.allocated[resource] || 0)) queues.push([name, resource, then[resource] || 0, queue.allocated[resource] || 0]);
+  for (const name of new Set([...base.queues.keys(), ...scene.queues.keys()])) {
+    const [then, now] = [base, scene].map((each) => each.queues.get(name)?.allocated || {});
+    for (const resource of new Set([...Object.keys(then), ...Object.keys(now)])) {
+      if (resource !== "pods" && (then[resource] || 0) !== (now[resource] || 0)) queues.push([name, resource, then[resource] || 0, now[resource] || 0]);
     }
   }
   const nodes = [...scene.nodes.values()].filter((node) => base.nodes.get(node.name)?.state !== node.state);

@@ -50,7 +50,7 @@ export function nodeMap(root, store, _name, query) {
   const tiles = new Map();
   let layout = "", table = null, few = true;
 
-  const address = () => history.replaceState(null, "", `#/nodes?${new URLSearchParams({ by, resource: name, as: form })}`);
+  const address = () => store.stay(`#/nodes?${new URLSearchParams({ by, resource: name, as: form })}`);
   const group = (node, scene) => ({ hyper: scene.facts.hyperNodes?.[node.name], zone: node.zone, pool: node.pool, none: "all nodes" })[by] || "none";
 
   const columns = () => [
@@ -199,7 +199,7 @@ export function nodeView(root, store, name) {
   const head = h("div", {});
   const why = h("div", { "aria-live": "polite" });
   const pods = h("div", {});
-  const change = whatIf({ node: name });
+  const change = whatIf(store, { node: name });
   const again = h("button", { type: "button", class: "quiet small" }, "Ask again");
   again.addEventListener("click", () => explain());
   root.append(h("p", { class: "trail" }, h("a", { href: "#/nodes" }, "Nodes"), " / "), h("h1", {}, name), head, pods, why, change.element);
@@ -208,7 +208,7 @@ export function nodeView(root, store, name) {
   async function explain() {
     replace(why, card("Who waits, and why not here", null, empty("Running a cycle in memory …")));
     try {
-      const told = await ask("/api/explain", { what: "node", name });
+      const told = await ask("/api/explain", { what: "node", name, ...store.then() });
       if (!closed) replace(why, explained(told, again, store));
     } catch (problem) {
       if (!closed) replace(why, card("Who waits, and why not here", again, h("p", { class: "problem" }, problem.message)));
@@ -216,7 +216,7 @@ export function nodeView(root, store, name) {
   }
 
   async function fetchPods() {
-    const found = await ask("/api/node", store.past ? { name, at: store.past.time } : { name }).catch(() => ({ pods: [] }));
+    const found = await ask("/api/node", { name, ...store.then() }).catch(() => ({ pods: [] }));
     if (closed) return;
     replace(pods, card("Pods here", csvButton(`pods-${name}`, () => [["pod", "phase", "group", "asks for"], ...found.pods.map((pod) => [`${pod.namespace}/${pod.name}`, pod.phase, pod.group, amounts(pod.request)])]),
       found.pods.length ? simple("Pods on this node", ["pod", "phase", "job", "asks for", "placed"], found.pods.map((pod) => [`${pod.namespace}/${pod.name}`, phase(pod.going ? "Terminating" : pod.phase), pod.group ? jobLink(`${pod.namespace}/${pod.group}`, title(store, `${pod.namespace}/${pod.group}`)) : "–", amounts(pod.request) || "–", time(pod.placed)])) : empty(found.elsewhere ? "No pod that you may see is here." : "No pod is here."),
@@ -237,7 +237,7 @@ export function nodeView(root, store, name) {
         simple("Resources", ["resource", "in use", "of", "free"], resources(node.allocatable).map((each) => [each, amount(each, node.used[each] || 0), amount(each, node.allocatable[each]), amount(each, node.allocatable[each] - (node.used[each] || 0))])));
       clearTimeout(timer);
       timer = setTimeout(fetchPods, fresh ? 0 : 1500);
-      if (fresh && !store.past) explain();
+      if (fresh) explain();
     },
     close() {
       closed = true;

@@ -55,7 +55,7 @@ export function overview(root, store) {
       const latest = [...scene.evictions].sort((a, b) => b.time - a.time).slice(0, EVICTIONS);
       replace(evictions, latest.length ? h("ol", { class: "list" }, latest.map((each) => evictionRow(each))) : empty("Nobody had to go in the last hour."));
     }
-    if (changed.has("facts")) replace(health, healthList(scene));
+    if (changed.has("facts")) replace(health, healthList(scene, Boolean(store.past)));
   };
   return { update };
 }
@@ -76,7 +76,7 @@ const busiest = (scene) => (a, b) => b.waiting - a.waiting || b.running - a.runn
 
 const most = (scene, queue) => Math.max(0, ...Object.entries(standing(scene, queue)).map(([name, found]) => found.held / Math.max(1, scene.total[name] || 1)));
 
-export function queueBars(queue, scene) {
+function queueBars(queue, scene) {
   const found = standing(scene, queue);
   const named = resources({ ...scene.total }).filter((name) => found[name] && (found[name].held || found[name].asked || found[name].due));
   return h("div", { class: "queue" },
@@ -97,13 +97,15 @@ function ownHealth(own) {
 
 const milliseconds = (value) => (value < 10 ? `${value.toFixed(1)} ms` : value < 1000 ? `${Math.round(value)} ms` : `${(value / 1000).toFixed(1)} s`);
 
-function healthList(scene) {
+function healthList(scene, past) {
   const facts = scene.facts;
   const lines = [];
-  lines.push(facts.live ? ["good", "The cluster is followed; changes show within a second or two."] : ["dim", "This is a file: nothing changes."]);
+  if (past) lines.push(["dim", "This is how it was; nothing changes."]);
+  else lines.push(facts.live ? ["good", "The cluster is followed; changes show within a second or two."] : ["dim", "This is a file: nothing changes."]);
   for (const note of facts.notes || []) lines.push(["bad", note]);
   if (facts.sharesProblem) lines.push(["bad", `What queues are due cannot be worked out: ${facts.sharesProblem}`]);
   else if (facts.queues) lines.push(["good", "What queues are due is worked out as explain does it, with the policy in force."]);
+  else lines.push(["dim", "What queues are due is not worked out yet; the bars show what is written on them."]);
   for (const [tone, text] of ownHealth(facts.scheduler)) lines.push([tone, text]);
   return [h("ul", { class: "list health" }, lines.map(([tone, text]) => h("li", { class: tone }, text))), h("p", { class: "small" }, link(place("policy"), "the policy in force"))];
 }

@@ -1,13 +1,13 @@
 // The configuration in force and what its check says; a file that is dropped here is compared with it on the cluster as it is.
 
 import { card, copyButton, empty, h, replace } from "./dom.js";
-import { call, post } from "./link.js";
+import { ask, post } from "./link.js";
 import { compared } from "./whatif.js";
 import { counted, time } from "./words.js";
 
 const LARGEST = 500000;
 
-export function policy(root) {
+export function policy(root, store) {
   const shown = h("div", { "aria-live": "polite" }, empty("Reading the configuration …"));
   const result = h("div", { "aria-live": "polite" });
   const file = h("input", { type: "file", accept: ".yaml,.yml,.json,.conf", "aria-label": "Configuration to compare" });
@@ -18,7 +18,7 @@ export function policy(root) {
     if (chosen.size > LARGEST) return replace(result, h("p", { class: "problem" }, `${chosen.name} has ${chosen.size} bytes; a configuration has at most ${LARGEST}.`));
     replace(result, empty(`Simulating the cluster with the configuration in force and with ${chosen.name} …`));
     try {
-      const found = await post("/api/what-if", { type: "what-if", config: await chosen.text() });
+      const found = await post("/api/what-if", { type: "what-if", config: await chosen.text() }, store.then());
       if (!closed) replace(result, compared(found));
     } catch (problem) {
       if (!closed) replace(result, h("pre", { class: "problem", tabindex: "0" }, problem.message));
@@ -40,7 +40,7 @@ export function policy(root) {
 
   (async () => {
     try {
-      const found = await call("/api/policy");
+      const found = await ask("/api/policy", store.then());
       if (closed) return;
       replace(shown, card("In force", copyButton(() => found.text),
         h("p", { class: "facts" }, h("span", {}, `from ${found.source}`), h("span", {}, `scheduler ${found.schedulers.join(", ")}`), h("span", { class: "dim" }, found.since ? ["since ", time(found.since)] : "since when is not known here")),

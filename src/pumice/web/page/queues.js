@@ -70,7 +70,7 @@ export function queueView(root, store, name) {
   async function explain() {
     replace(why, empty("Working out how its share comes about …"));
     try {
-      const told = await ask("/api/explain", { what: "queue", name });
+      const told = await ask("/api/explain", { what: "queue", name, ...store.then() });
       replace(why, explained(told, again, store));
     } catch (problem) {
       replace(why, card("How its share comes about", again, h("p", { class: "problem" }, problem.message)));
@@ -85,8 +85,8 @@ export function queueView(root, store, name) {
         replace(why);
         return;
       }
-      if (changed.has("queues") || changed.has("facts")) replace(bars, card("Now", null, h("ul", { class: "tree" }, entry(queue, 0, store.scene)), shareLegend()));
-      if (!asked && !store.past) {
+      if (changed.has("queues") || changed.has("facts")) replace(bars, card(store.past ? "Then" : "Now", null, h("ul", { class: "tree" }, entry(queue, 0, store.scene)), shareLegend()));
+      if (!asked) {
         asked = true;
         explain();
       }

@@ -65,9 +65,28 @@ export class Store {
     this.tell();
   }
 
+  // Show a scene that is past, or now again; the address says which.
   show(past) {
     this.past = past;
+    this.stay(location.hash);
     this.tell("all");
+  }
+
+  // Take facts of the moment that is shown.
+  learn(facts) {
+    Object.assign(this.past.facts, facts);
+    this.tell("past", "facts");
+  }
+
+  // What a question has to say about the moment that is shown.
+  then() {
+    return this.past ? { at: this.past.time } : {};
+  }
+
+  // Be at an address, and at the moment that is shown.
+  stay(hash) {
+    const bare = (hash || "#/overview").replace(/([?&])at=\d+&?/, "$1").replace(/[?&]$/, "");
+    history.replaceState(null, "", this.past ? `${bare}${bare.includes("?") ? "&" : "?"}at=${this.past.time}` : bare);
   }
 
   tell(...tables) {
@@ -80,7 +99,7 @@ export class Store {
       const changed = this.pending;
       this.pending = new Set();
       if (changed.has("all")) for (const table of ["queues", "jobs", "nodes", "facts", "evictions", "pulse"]) changed.add(table);
-      if (this.past && !changed.has("all")) return;
+      if (this.past && !changed.has("all") && !changed.has("past")) return;
       for (const listener of this.listeners) listener(changed);
     });
   }
@@ -94,8 +113,8 @@ export function opened(plain) {
     pods: plain.pods,
     total: plain.total,
     facts: plain.facts,
-    evictions: plain.evictions.filter((each) => each.time <= plain.time + 1e6),
-    pulse: plain.pulse.filter((each) => each[0] <= plain.time),
+    evictions: [...new Map(plain.evictions.map((each) => [each.id, each])).values()],
+    pulse: plain.pulse,
     queues: new Map(Object.entries(plain.rows.queues)),
     jobs: new Map(Object.entries(plain.rows.jobs)),
     nodes: new Map(Object.entries(plain.rows.nodes)),

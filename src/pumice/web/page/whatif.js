@@ -5,13 +5,13 @@ import { post } from "./link.js";
 import { simple } from "./table.js";
 import { counted } from "./words.js";
 
-export function whatIf({ job, node }) {
+export function whatIf(store, { job, node }) {
   const result = h("div", { "aria-live": "polite" });
   let closed = false;
   const run = async (question) => {
     replace(result, h("p", { class: "empty" }, "Simulating the cluster twice, as it is and with the change, until nothing more happens …"));
     try {
-      const found = await post("/api/what-if", question);
+      const found = await post("/api/what-if", question, store.then());
       if (!closed) replace(result, compared(found));
     } catch (problem) {
       if (!closed) replace(result, h("p", { class: "problem" }, problem.message));
@@ -38,7 +38,7 @@ export function whatIf({ job, node }) {
     if (text.value.trim()) run({ type: "what-if", manifests: text.value });
   });
   parts.push(job || node ? h("details", {}, h("summary", {}, "Manifests"), pasted) : pasted);
-  return { element: card("What if", null, h("p", { class: "dim" }, "The change is rehearsed in a process of its own. Nothing is written to the cluster."), parts, result), run, close: () => (closed = true) };
+  return { element: card("What if", null, h("p", { class: "dim" }, `The change is rehearsed in a process of its own${store.past ? ", on the cluster as it was then" : ""}. Nothing is written to the cluster.`), parts, result), run, close: () => (closed = true) };
 }
 
 const fares = (outcome) => {

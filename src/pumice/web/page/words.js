@@ -9,7 +9,7 @@ const BYTE_LIKE = /^(memory$|ephemeral-storage$|hugepages-)/;
 
 const decimal = (units, size) => (units / size).toFixed(1).replace(/\.0$/, "");
 
-export const isBytes = (name) => BYTE_LIKE.test(name);
+const isBytes = (name) => BYTE_LIKE.test(name);
 
 export function amount(name, units) {
   if (units === null || units === undefined) return "–";
@@ -27,9 +27,9 @@ export const amounts = (held) =>
 export const short = (name) => name.slice(name.lastIndexOf("/") + 1);
 
 const rank = (name) => (FIRST.indexOf(name) + 1 || FIRST.length + 1);
-export const byResource = (a, b) => rank(a) - rank(b) || (a < b ? -1 : a > b ? 1 : 0);
+const byResource = (a, b) => rank(a) - rank(b) || (a < b ? -1 : a > b ? 1 : 0);
 
-export const isShown = (name) => !HIDDEN.some((each) => name.startsWith(each));
+const isShown = (name) => !HIDDEN.some((each) => name.startsWith(each));
 export const resources = (total) => Object.keys(total).filter((name) => total[name] > 0 && isShown(name)).sort(byResource);
 
 export const percent = (part, whole) => (whole ? `${Math.round((100 * part) / whole)} %` : "–");
