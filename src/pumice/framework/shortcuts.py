@@ -46,6 +46,9 @@ class Shortcuts(msgspec.Struct, frozen=True, kw_only=True):
     equal_claimants: bool = True
     """Whom a claimant may evict, and who could take its room again, is taken for the same of its equals (`preemption-1000`: 2.3)."""
 
+    deciding_tiers: bool = True
+    """That the first of several tiers decides about victims is told by one whom it gives, and what it keeps is not asked about again for every member (reclaim by capacity on 100 nodes in `python -m bench`: 6.2, gangreclaim on 1,000 nodes: 3.3)."""
+
     victims_by_numbers: bool = True
     """Which victims are needed, and for how many equal members, is told by amounts alone where nothing else counts (1,000 victims in `python -m bench`: 1.7)."""
 

@@ -12,6 +12,7 @@ import msgspec
 import numpy as np
 
 from pumice.actions.eviction import candidate_columns
+from pumice.actions.eviction.kept_gangs import KeptGangs
 from pumice.actions.eviction.node_bounds import Bounds
 from pumice.actions.eviction.victim_sets import VictimSets
 from pumice.framework import foresight
@@ -49,8 +50,9 @@ class Offer(msgspec.Struct, frozen=True):
 class KindBounds:
     """The bounds of all nodes for members of one kind, kept up to date."""
 
-    def __init__(self, columns: Columns, member: Task) -> None:
+    def __init__(self, columns: Columns, member: Task, kept: KeptGangs) -> None:
         self.columns = columns
+        self._kept = kept
         self.request = member.shape.request
         self.bounds = Bounds(columns, self.request.asked)
         self.epoch = columns.epoch
@@ -82,6 +84,8 @@ class KindBounds:
             usable &= ~protected
         if plan.excluded:
             usable &= ~columns.having(plan.excluded)
+        if kept := self._kept.places(plan, member, columns):
+            usable[kept] = False
         return usable
 
     def lacking(self, places: Rows) -> Matrix:
@@ -116,6 +120,7 @@ class Offers:
         self._session = session
         self._rules = rules
         self._kinds: dict[Hashable, KindBounds] = {}
+        self._kept = KeptGangs(session, rules)
         self._by_priority = not rules.reads & (Reads.JOB | Reads.QUEUE | Reads.OTHER_NODES | Reads.COLUMNS)
 
     def cheapest(self, plan: Plan, member: Task) -> Offer | None:
@@ -173,7 +178,7 @@ class Offers:
             key = (*member.likeness, job.queue, job.priority)
         kind = self._kinds.get(key)
         if kind is None or kind.epoch != columns.epoch:
-            kind = self._kinds[key] = KindBounds(columns, member)
+            kind = self._kinds[key] = KindBounds(columns, member, self._kept)
         return kind
 
     def _first(self, kind: KindBounds, plan: Plan, member: Task, left: Mask, scores: Rows) -> Offer | None:
@@ -200,9 +205,11 @@ class Offers:
                 best = Offer(row, found[1], (found[0], -score, row))
                 if best.rank == bound:
                     break
-            if (found is None or found[0] > bound[0]) and columns.learn(member, row):
-                # Others are protected like somebody here: no need to find that out node by node.
-                kind.refresh(plan, member)
+            if found is None or found[0] > bound[0]:
+                self._kept.note(plan, member, columns, row, refused=sets.refused.values(), ordered=sets.ordered)
+                if columns.learn(member, row):
+                    # Others are protected like somebody here: no need to find that out node by node.
+                    kind.refresh(plan, member)
         return best
 
 

@@ -14,7 +14,7 @@ from pumice.framework.points import Reads
 from pumice.model.statuses import ALLOCATED_LIKE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Hashable, Iterable
 
     from pumice.actions.eviction.rules import Rules
     from pumice.framework.evaluation import Mask
@@ -86,6 +86,11 @@ class QueueProtections:
         if not self._closed or job is None:
             return False
         return self._groups.get((job.queue, self._key_now(job, task))) in self._closed
+
+    def likeness(self, task: Task) -> Hashable:
+        """Return what all pods share of whom queues say the same."""
+        job = task.job
+        return task.uid if job is None else (job.queue, self._key_now(job, task))
 
     def look_again(self, claimant: Task) -> None:
         """Forget everything, unless the claimant is of the same queue as the last and what queues hold has only become less."""

@@ -51,6 +51,8 @@ class VictimSets:
         self._member = member
         self._losses = ranking.losses(plan.session)
         self._in_vain = 0
+        self.ordered: Sequence[Task] = ()  # the candidates of the node that was looked at last
+        self.refused: dict[int, Unit] = {}  # its units that would not even be given alone, where somebody has asked
         self.door = Door(plan, member, passed)
 
     def in_order(self, row: int) -> list[Task]:
@@ -70,6 +72,7 @@ class VictimSets:
         self, row: int, ordered: Sequence[Task], choices: Sequence[Choice] | None
     ) -> tuple[Rank, tuple[Unit, ...]] | None:
         plan, request = self._plan, self._member.shape.request
+        self.ordered, self.refused = ordered, {}
         lacking = (request.vector - plan.session.cluster.nodes.future_idle_at(row))[request.asked]
         if request.unoffered or not self._are_enough(ordered, lacking, request.asked):
             return None
@@ -84,10 +87,10 @@ class VictimSets:
     ) -> Sequence[Choice]:
         """Try sets by rank, without units that were refused alone; after too many, or where not all are looked at, take one in victim order."""
         most = TRIES if self._in_vain < MANY_IN_VAIN else FEW_TRIES
-        refused: dict[int, bool] = {}  # whether a unit would not even be given alone, once somebody has asked
+        asked: dict[int, None] = {}
         tries = 0
         for chosen in sets:
-            if chosen is not None and any(refused.get(id(choice.unit)) for choice in chosen):
+            if chosen is not None and any(id(choice.unit) in self.refused for choice in chosen):
                 continue
             if chosen is None or tries == most:
                 taken = self._taken_in_order(choices, ordered, row)
@@ -100,8 +103,10 @@ class VictimSets:
                 break
             tries += 1
             for choice in chosen or ():
-                if id(choice.unit) not in refused:
-                    refused[id(choice.unit)] = not self.door.are_given([choice.unit], ordered, row)
+                if id(choice.unit) not in asked:
+                    asked[id(choice.unit)] = None
+                    if not self.door.are_given([choice.unit], ordered, row):
+                        self.refused[id(choice.unit)] = choice.unit
         return []
 
     def _could_fit(self, choices: Sequence[Choice], row: int) -> bool:

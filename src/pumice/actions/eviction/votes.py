@@ -6,9 +6,11 @@ tier alone: what it refuses falls through to none behind it.
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING
 
 from pumice.actions.eviction import units
+from pumice.framework.reads import Reads
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from pumice.model.task import Task
 
 DOMAIN = -1  # stands for all nodes that a plan of a gang form takes from
+TRIED = 32  # candidates of a domain of whom each is asked about alone before all of them are together
 
 
 def ask(rules: Rules, claimant: Task, candidates: Sequence[Task], domain: HyperNode | None = None) -> list[Task]:
@@ -44,6 +47,15 @@ def offered(rules: Rules, claimant: Task, record: NodeRecord, domain: HyperNode 
     return allowed if len(allowed) == len(ordered) else rules.in_order(claimant, allowed)
 
 
+def first_that_judges_each(rules: Rules) -> int | None:
+    """Return the first tier that votes, if others do too and all it knows of a candidate are its numbers: whom it gives alone it gives, or another in his place, when asked about many."""
+    voting = [number for number, tier in enumerate(rules.extension().tiers) if tier]
+    if len(voting) < 2 or not rules.session.shortcuts.deciding_tiers:
+        return None
+    judges = rules.extension().tiers[voting[0]]
+    return voting[0] if all(registered.reads == Reads(0) for registered in judges) else None
+
+
 class Votes:
     """Which tier decides about each node for one plan, and what it says of sets."""
 
@@ -53,6 +65,7 @@ class Votes:
         self._tiers: dict[int, tuple[int, int]] = {}  # by node, with when that was found
         voting = [number for number, tier in enumerate(rules.extension().tiers) if tier]
         self._only = voting[0] if not rules.node_by_node and len(voting) == 1 else None
+        self.first = first_that_judges_each(rules)
 
     def tier(self, member: Task, row: int, candidates: Sequence[Task], *, begun: bool) -> int:
         """Return which tier decides about the candidates of a node; once somebody goes there (`begun`) that stays so."""
@@ -62,11 +75,25 @@ class Votes:
         known, changed = self._tiers.get(place), self._rules.session.cluster.changed
         if known is not None and (known[1] == changed or begun):
             return known[0]
-        if place == DOMAIN:
-            candidates = self._rules.in_order(member, self._rules.candidates(member, self._domain))
-        tier, _ = _decided(self._rules, member, candidates, self._domain)
-        self._tiers[place] = (tier, changed)
-        return tier
+        self._tiers[place] = (self._deciding(member, candidates, whole=place == DOMAIN), changed)
+        return self._tiers[place][0]
+
+    def _deciding(self, member: Task, candidates: Sequence[Task], *, whole: bool) -> int:
+        rules = self._rules
+        if whole:
+            if self.first is not None and self.gives_somebody(self.first, member):
+                return self.first
+            candidates = rules.in_order(member, rules.candidates(member, self._domain))
+        return _decided(rules, member, candidates, self._domain)[0]
+
+    def gives_somebody(self, tier: int, member: Task) -> bool:
+        """Tell whether a tier that judges each by itself gives one of the first candidates of a domain."""
+        rules, domain = self._rules, self._domain
+        rows = None if domain is None else frozenset(domain.rows.tolist())
+        placed = (task for job in rules.sources(member) for task in job.tasks.values() if task.node is not None)
+        inside = (task for task in placed if rows is None or (task.node is not None and task.node.row in rows))
+        found = itertools.islice((task for task in inside if rules.may_go(member, task)), TRIED)
+        return any(self.ask_tier(tier, member, [task]) for task in found)
 
     def ask_tier(self, tier: int, member: Task, candidates: Sequence[Task]) -> list[Task]:
         """Ask the plugins of one tier which candidates may go."""

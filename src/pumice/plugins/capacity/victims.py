@@ -47,14 +47,31 @@ class Going:
 
     __slots__ = ("amounts", "names", "tasks")
 
-    def __init__(self, tasks: list[Task]) -> None:
+    def __init__(self, tasks: list[Task], names: Names) -> None:
         self.tasks = tasks
-        self.amounts: Vector = np.sum([task.shape.request.vector for task in tasks], axis=0)
-        self.names = frozenset().union(*map(_names, tasks))
+        if len(tasks) == 1:
+            self.amounts: Vector = tasks[0].shape.request.vector
+            self.names = names.of(tasks[0])
+        else:
+            self.amounts = np.sum([task.shape.request.vector for task in tasks], axis=0)
+            self.names = frozenset().union(*map(names.of, tasks))
 
 
-def _names(task: Task) -> frozenset[str]:
-    return frozenset(name for name, units in task.shape.request.amounts.items() if units)
+class Names:
+    """What pods ask for anything of, worked out once for each shape."""
+
+    __slots__ = ("_known",)
+
+    def __init__(self) -> None:
+        self._known: dict[int, frozenset[str]] = {}
+
+    def of(self, task: Task) -> frozenset[str]:
+        """Return the names of the resources that a pod asks for."""
+        found = self._known.get(task.shape.serial)
+        if found is None:
+            named = frozenset(name for name, units in task.shape.request.amounts.items() if units)
+            found = self._known[task.shape.serial] = named
+        return found
 
 
 def is_immediate(account: Account, names: frozenset[str]) -> bool:
@@ -70,6 +87,7 @@ class Victims:
         self._accounts = accounts
         self._level = level
         self._whole = whole
+        self._names = Names()
 
     def _account(self, task: Task) -> Account | None:
         return self._accounts.get(task.job.queue) if task.job is not None else None
@@ -83,9 +101,9 @@ class Victims:
             if each in shared:
                 break
             left = ledger.left(each) - going.amounts
-            broken = np.flatnonzero((going.amounts > 0) & (left < each.guarantee)).tolist()
-            if broken:
-                numbers = self._numbers(broken, left, each.guarantee)
+            broken = (going.amounts > 0) & (left < each.guarantee)
+            if broken.any():
+                numbers = self._numbers(np.flatnonzero(broken).tolist(), left, each.guarantee)
                 return f"queue {each.queue.name} would hold less than is guaranteed to it: {numbers}"
         return None
 
@@ -123,12 +141,12 @@ class Victims:
         own = self._account(claimant)
         if own is None:
             return []
-        asked = _names(claimant) - {"pods"}
+        asked = self._names.of(claimant) - {"pods"}
         ledger = Ledger(whole=self._whole)
         accepted = []
         for task in candidates:
             account = self._account(task)
-            if account is None or asked.isdisjoint(_names(task)) or self._is_kept(own, account, claimant, task):
+            if account is None or asked.isdisjoint(self._names.of(task)) or self._is_kept(own, account, claimant, task):
                 continue
             if self._refusal(own, account, task, ledger) is None:
                 accepted.append(task)
@@ -140,7 +158,7 @@ class Victims:
         """Judge the next victim, with its whole gang if that must go with it, and take it off; one that goes with its gang was judged already."""
         if ledger.units.is_gone(task):
             return None
-        going = Going(ledger.units.unit(task))
+        going = Going(ledger.units.unit(task), self._names)
         reason = self._broken(own, account, going, ledger) or self._not_above(account, going, ledger)
         if reason is None and family:
             reason = self._ancestors_not_above(own, account, going, ledger)
@@ -150,12 +168,12 @@ class Victims:
 
     def _is_kept(self, own: Account, account: Account, claimant: Task, task: Task) -> bool:
         """Leave what was lent where it is if the claimant is of the same family and is due nothing of what it asks for either."""
-        if not self._level or not is_immediate(account, _names(task)):
+        if not self._level or not is_immediate(account, self._names.of(task)):
             return False
         family = {each.queue.name for each in own.above[: self._level] if each.above}
         if family.isdisjoint(each.queue.name for each in account.above[: self._level]):
             return False
-        return is_immediate(own, _names(claimant))
+        return is_immediate(own, self._names.of(claimant))
 
     def above_due(self, claimant: Job | None, candidates: Sequence[Task]) -> list[Task]:
         """Accept candidates of gangreclaim: guarantee and due of their own queue count, whoever asks."""
