@@ -145,6 +145,23 @@ def test_estimates_are_learnt_from_the_last_two_runs_of_the_same_owner():
     assert messages[-1].startswith("expected at 00:02 on n0"), messages
 
 
+def test_who_asks_is_told_what_would_bring_a_start_forward_though_the_forecast_stands():
+    desk = builders.Desk(policy())
+    desk.feed(builders.node("n0", cpu="10", memory="1000Gi"))
+    runs = builders.pod("runs-0", "runs", cpu="10", node="n0")
+    runs["status"] = {"phase": "Running", "startTime": at(0)}
+    desk.feed(builders.group("runs", 1, annotations={"pumice.dev/estimate": "100s"}), runs)
+    desk.feed(*waiting("first", 1), *waiting("second", 2))
+    desk.now = builders.NOW + 10 * builders.SECOND
+    desk.cycle(0)
+    desk.now += builders.SECOND
+    told = []
+    for name in ("first", "second"):
+        desk.scheduler.cycle(lambda explainer, name=name: told.append(str(explainer.job(f"a/{name}"))))
+    assert "it starts sooner if a/runs ends before its estimate" in told[0]
+    assert "it starts sooner if a/first ends before it is planned to" in told[1]
+
+
 def test_what_the_page_shows_is_expected_by_a_scenario():
     root = Path(__file__).parents[2]
     shown = re.findall(r"\n\n```\n(.*?)\n```", (root / "docs" / "start-times.md").read_text(), re.DOTALL)

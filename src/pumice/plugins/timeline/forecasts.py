@@ -80,8 +80,8 @@ class Forecasts:
     def tell(self, session: Session, waiting: Waiting, yielded: Iterable[str]) -> None:
         """Say of every job that waits, in planning order, when it is expected to start; who was not looked at is told only what is new."""
         pending = session.cluster.pending_jobs
-        if len(self._told) > 2 * len(pending):
-            self._told = {key: told for key, told in self._told.items() if key in pending}
+        for key in self._told.keys() - pending.keys():
+            del self._told[key]
         self.is_behind = False
         held, before = self._ledger.bookings, dict(self._told)
         for key, booking in held.items():
@@ -92,6 +92,7 @@ class Forecasts:
         if session.search is not None and any(self._is_due(session, key) for key in waiting if key not in held):
             behind = {key: job for key, job in waiting.in_order(session).items() if key not in held}
             self._plan(session, session.search, behind, set(yielded))
+        ahead = dict(held)
         for key in dict.fromkeys((*held, *waiting)):
             told = self._told.get(key)
             if told is None:
@@ -100,7 +101,16 @@ class Forecasts:
                 if (known := before.get(key)) is not None and known.forecast.condition is told.forecast.condition:
                     continue
                 session.findings.attempt(waiting.resting[key])
-            session.findings.foresee(session.cluster.jobs[key], told.forecast)
+            forecast = self._in_full(session, told, ahead) if session.is_asked else told.forecast
+            session.findings.foresee(session.cluster.jobs[key], forecast)
+
+    def _in_full(self, session: Session, told: Told, ahead: dict[str, Booking]) -> Forecast:
+        """Return a forecast with what would bring it forward, behind what is planned before it."""
+        if told.booking is None:
+            return told.forecast
+        ahead[told.booking.job] = told.booking
+        sooner = waits.sooner(waits.awaited(session, self._ledger, told.booking, ahead))
+        return msgspec.structs.replace(told.forecast, sooner=sooner)
 
     def _is_due(self, session: Session, key: str) -> bool:
         """Tell whether the forecast of a job that holds nothing has to be looked at."""
@@ -147,16 +157,15 @@ class Forecasts:
             return
         start = max(booking.start, now)
         again = now + max(MOVED, (start - now) // TENTH)
-        awaited = waits.awaited(session, self._ledger, booking, bookings)
-        sooner = waits.sooner(awaited)
         if before is not None and before[0].reason == reason and not _has_moved(before[1], start, now):
-            self._told[job.key] = Told(Forecast(before[0], before[1], booking.nodes, sooner), booking, again)
+            self._told[job.key] = Told(Forecast(before[0], before[1], booking.nodes), booking, again)
             return
+        awaited = waits.awaited(session, self._ledger, booking, bookings)
         text = f"expected at {texts.moment(start, now)} on {texts.nodes(booking.nodes)}{waits.told(awaited, now)}"
         if before is not None and before[1] is not None and _has_moved(before[1], start, now):
             why = waits.cause(session, self._ledger, awaited, booking, later=start > before[1])
             text = f"{text}; moved from {texts.moment(before[1], now)}: {why}"
-        self._told[job.key] = Told(Forecast(_condition(reason, text), start, booking.nodes, sooner), booking, again)
+        self._told[job.key] = Told(Forecast(_condition(reason, text), start, booking.nodes), booking, again)
 
     def _before(self, job: Job) -> tuple[scheduling.PodGroupCondition, int | None] | None:
         """Return what was told of a job, after a restart by its condition, and the time that it gives."""
