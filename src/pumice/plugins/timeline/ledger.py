@@ -131,11 +131,13 @@ class Ledger:
         self._offered[row] = offered
         self.ends[row] = ends
         self._soonest[row] = min(ends.values(), default=NEVER)
-        self.profile.rebuild(row, room, listed)
         name = table.records[row].name
         for booking in self.bookings.values():
             if booking.laid and (amount := booking.amounts.get(name)) is not None:
-                self.profile.change([row], -amount[None, :], booking.start, booking.stop)
+                listed.append((booking.start, -amount))
+                if booking.stop < NEVER:
+                    listed.append((booking.stop, amount))
+        self.profile.rebuild(row, room, listed)
         return True
 
     def _ends(self, cluster: Cluster, record: NodeRecord, now: int) -> tuple[dict[str, int], list[tuple[int, Vector]]]:

@@ -57,7 +57,7 @@ class Profile:
         self._put(list(range(self.nodes)), pieces)
 
     def rebuild(self, row: int, room: Vector, ends: Iterable[tuple[int, Vector]]) -> None:
-        """Begin anew with one node."""
+        """Begin anew with one node: what it has now, and what it gets back, or has to give if that is negative, when."""
         starts, matrix = _piece(room, ends)
         begin, end = self._bounds(row)
         self._splice(begin, end, row, starts, matrix)
@@ -134,11 +134,11 @@ class Profile:
         position = begin + int(np.searchsorted(self._starts[begin:end], moment, side="right"))
         if position > begin and self._starts[position - 1] == moment:
             return
-        self._starts = np.insert(self._starts, position, moment)
-        self._room = np.insert(self._room, position, self._room[position - 1], axis=0)
-        self._rows = np.insert(self._rows, position, row)
-        self._stops = np.insert(self._stops, position, self._stops[position - 1])
-        self._stops[position - 1] = moment
+        self._starts, self._stops, self._rows = (
+            np.concatenate((each[:position], each[position - 1 :])) for each in (self._starts, self._stops, self._rows)
+        )
+        self._room = np.concatenate((self._room[:position], self._room[position - 1 :]))
+        self._starts[position] = self._stops[position - 1] = moment
         self._firsts[row + 1 :] += 1
         self._by_time = None
 
