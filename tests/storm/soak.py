@@ -36,6 +36,11 @@ NOT_COUNTED = (  # what has a bound of its own and fills up to it, or is cleared
     "._full_at",
     ".placed",
     ".queue._resting",
+    ".queue._ready",
+    "._reader._specs",
+    ".writing._specs",
+    "._history._logs",
+    "_sums._free",
 )
 
 

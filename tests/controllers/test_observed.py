@@ -1,0 +1,146 @@
+"""What controllers know of objects: from watches and answers, whichever is newer; what is confirmed, what is gone, and which names are spent."""
+
+from __future__ import annotations
+
+import itertools
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pumice.api import kinds
+from pumice.cache import effects
+from pumice.controllers.queueing import engine, name_book, observed, requests
+
+POD = (kinds.POD, "a", "p")
+
+
+def pod(version, uid="u", **more):
+    return {"metadata": {"name": "p", "namespace": "a", "uid": uid, "resourceVersion": str(version), **more}}
+
+
+def test_a_watch_event_that_is_not_newer_is_no_news():
+    known = observed.Observed()
+    assert known.feed(kinds.POD, "ADDED", pod(5))
+    for version in (5, 4):
+        assert not known.feed(kinds.POD, "MODIFIED", pod(version, labels={"late": "yes"}))
+    assert known.find(*POD) == pod(5)
+    assert known.feed(kinds.POD, "MODIFIED", pod(6))
+    assert not known.feed(kinds.POD, "DELETED", pod(7, "another"))
+    assert known.feed(kinds.POD, "DELETED", pod(7))
+
+
+def test_what_an_answer_has_told_is_confirmed_by_the_watch_of_that_very_object():
+    known = observed.Observed()
+    assert known.learned(kinds.POD, pod(5))
+    known.feed(kinds.POD, "ADDED", pod(6, "another"))
+    assert known.unconfirmed == {POD: "5"}
+    known.feed(kinds.POD, "MODIFIED", pod(7, "another"))
+    assert known.unconfirmed == {}
+
+
+def test_what_we_have_deleted_is_confirmed_when_it_is_seen_to_go():
+    known = observed.Observed()
+    known.feed(kinds.POD, "ADDED", pod(5))
+    known.deleted(*POD, "another")
+    assert known.unconfirmed == {}
+    known.deleted(*POD, "u")
+    assert known.find(*POD)["metadata"]["deletionTimestamp"]
+    known.feed(kinds.POD, "MODIFIED", pod(6))
+    assert known.unconfirmed == {POD: ""}
+    assert known.find(*POD)["metadata"]["deletionTimestamp"]
+    known.feed(kinds.POD, "MODIFIED", pod(7, deletionTimestamp="2026-01-01T00:00:00Z"))
+    assert known.unconfirmed == {}
+
+
+def test_an_answer_behind_the_watch_tells_of_what_is_gone():
+    known = observed.Observed()
+    other = {"metadata": {"name": "q", "namespace": "a", "uid": "q", "resourceVersion": "10"}}
+    known.feed(kinds.POD, "ADDED", other)
+    for version in (7, 10):
+        assert not known.learned(kinds.POD, pod(version))
+        assert not known.has(*POD)
+    assert known.learned(kinds.POD, pod(11))
+    assert not known.learned(kinds.POD, pod(9))
+    assert known.find(*POD) == pod(11)
+
+
+def test_kinds_that_are_packed_are_kept_as_json_and_no_others():
+    known = observed.Observed(packed=[kinds.POD])
+    known.feed(kinds.POD, "ADDED", pod(5))
+    known.feed(kinds.NODE, "ADDED", {"metadata": {"name": "n", "uid": "n", "resourceVersion": "6"}})
+    assert isinstance(known._objects[kinds.POD]["a"]["p"], bytes)
+    assert isinstance(known._objects[kinds.NODE][""]["n"], dict)
+    assert known.find(*POD) == pod(5)
+
+
+@given(numbers=st.lists(st.integers(0, 12), max_size=20), parts=st.sampled_from([("w",), ("w", 1)]))
+def test_the_numbers_that_are_free_are_those_that_nobody_has_used(numbers, parts):
+    book = name_book.NameBook()
+    for number in numbers:
+        book.ask("u", parts, number, f"n{number}")
+        book.ask("u", parts, 50, "asked in vain")
+        book.spend("u", f"n{number}")
+        book.spend("another", "n0")
+    wanted = [number for number in range(60) if number not in numbers]
+    assert list(itertools.islice(book.free("u", parts), len(wanted))) == wanted
+    assert next(book.free("u", ("other",))) == next(book.free("another", parts)) == 0
+    book.forget("u")
+    assert next(book.free("u", parts)) == 0
+
+
+# -- answers -----------------------------------------------------------------------------------------------------------
+
+
+class Asking:
+    """Takes the steps that it was given, and counts its looks."""
+
+    kind = kinds.JOB
+    watched = (kinds.POD,)
+
+    def __init__(self, *steps):
+        self.steps = list(steps)
+        self.looks = 0
+
+    def concerns(self, kind, manifest, observed):
+        return [("a", "j")]
+
+    def reconcile(self, namespace, name, observed, moment):
+        self.looks += 1
+        steps, self.steps = self.steps, []
+        return requests.Reconciled(steps=steps)
+
+
+def answered(step, answer, tell=lambda _: None, known=None):
+    """Give how often a Job is looked at if a step that it takes is answered so."""
+    asking = Asking(step)
+    turns = engine.Engine([asking], tell=tell)
+    if known is not None:
+        turns.feed(kinds.POD, "ADDED", known)
+    turns.feed(kinds.JOB, "ADDED", {"metadata": {"name": "j", "namespace": "a", "uid": "j", "resourceVersion": "1"}})
+    turn = turns.take(requests.Moment(0))
+    (first,) = turns.next_steps(turn)
+    turns.answered(turn, first, answer, 0)
+    turns.finish(turn, requests.Moment(0))
+    while (turn := turns.take(requests.Moment(10**9))) is not None:
+        turns.finish(turn, requests.Moment(10**9))
+    return asking.looks
+
+
+READ = requests.Step(request=effects.Read(kind=kinds.POD, namespace="a", name="p"))
+
+
+def test_what_is_read_is_looked_at_if_it_is_news():
+    assert answered(READ, requests.Answer(object=pod(5))) == 2
+    assert answered(READ, requests.Answer(object=pod(5)), known=pod(5)) == 1
+    assert answered(READ, requests.Answer(code="notfound"), known=pod(5)) == 2
+
+
+def test_a_refusal_is_told_with_its_reason_and_what_the_server_said():
+    heard = []
+    create = requests.Step(
+        request=effects.Create(kind=kinds.POD, manifest=pod(0)), refused=("FailedCreate", "Error creating: ")
+    )
+    answered(create, requests.Answer(code="refused", message="no room"), heard.append)
+    assert [(note.type, note.reason, note.message) for note in heard] == [
+        ("Warning", "FailedCreate", "Error creating: no room")
+    ]
