@@ -170,7 +170,7 @@ async def one_of_each(page):
 async def pushed(page, cluster, served):
     """See a change without asking for it, and then the moment before it."""
     await go(page, "jobs", "document.querySelector('tr[data-index]')")
-    cluster.now = cluster._asking._now = lambda: worlds.NOW + 60_000_000
+    cluster.now = lambda: worlds.NOW + 60_000_000
     worlds.feed(cluster, "ADDED", worlds.group("new", "research"))
     cluster.turn()
     served.server.stream.tell()
@@ -181,9 +181,11 @@ async def pushed(page, cluster, served):
     )
     await page.until("!document.getElementById('moment').hidden")
     await judged(page, "the past")
-    await go(page, "jobs/a%2Fwaits", "document.body.innerText.includes('as of 2026-01-01T00:00:00')")
+    await go(
+        page, "jobs/a%2Fwaits", "document.querySelector('.cause') && document.body.innerText.includes('as it was then')"
+    )
     await page.evaluate("[...document.querySelectorAll('#moment button')][0].click()")
-    await page.text("as of 2026-01-01T00:01:00Z")  # what is shown of now is explained as of now
+    await page.until("document.querySelector('.cause') && !document.body.innerText.includes('as it was then')")
     await page.evaluate("history.back()")
     await page.until(
         "document.querySelector('.slider') && location.hash.startsWith('#/time?at=') && !document.getElementById('moment').hidden"

@@ -12,7 +12,9 @@ import web_worlds as worlds
 from click.testing import CliRunner
 
 from pumice.cli.program import program
+from recording import recording_rig as rig
 from testbed import waiting
+from tests.lives import scripts
 
 
 @pytest.mark.parametrize(
@@ -35,6 +37,19 @@ def test_what_cannot_be_shown_is_told(tmp_path, monkeypatch, arguments, status, 
     done = CliRunner().invoke(program, ["web", *arguments])
     assert done.exit_code == status, done.output
     assert words in done.stderr
+
+
+def test_recording_that_is_cut_off_is_served_and_said_to_be(tmp_path):
+    rig.live(scripts.draw(3, cycles=6), tmp_path)
+    (path,) = rig.files(tmp_path)
+    path.write_bytes(path.read_bytes()[:-40])
+    command = [sys.executable, "-c", "from pumice.cli import main; main()", "web", "--recording", str(tmp_path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        lines = iter(process.stdout.readline, "")
+        assert any("/#token=" in line for line in lines)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=waiting.PATIENCE) == 0
+        assert f"note: the end of {path.name} is missing: what is shown ends after" in process.stderr.read()
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

@@ -149,6 +149,8 @@ async def _serve(cluster: Any, address: Address) -> None:
     guard = PrintedToken()
 
     def tell(bound: Address) -> None:
+        for note in cluster.notes():
+            click.echo(f"note: {note}", err=True)
         click.echo(f"{cluster.source} is shown at\n\n  http://{bound}/#token={guard.token}\n\nCtrl-C ends it.")
 
     await running.serve(cluster, address, guard, tell)

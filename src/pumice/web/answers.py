@@ -157,6 +157,7 @@ def _policy(subject: Subject) -> dict[str, Any]:
     return {
         "source": policy.source,
         "since": 0 if subject.given else subject.since,
+        "given": bool(subject.given),
         "schedulers": policy.options.scheduler_name,
         "text": configuration_text.render(loaded, known),
         "actions": loaded.action_names,

@@ -134,7 +134,11 @@ element("times").addEventListener("click", () => {
   setTimes(!times.relative);
   keep("times", times.relative ? "relative" : "absolute");
 });
-setInterval(() => document.hidden || tick(), 1000);
+setInterval(() => {
+  if (document.hidden) return;
+  tick();
+  moments.tick();
+}, 1000);
 element("who").addEventListener("click", async () => {
   await leave().catch(() => {});
   element("who").hidden = true;

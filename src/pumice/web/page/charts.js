@@ -59,8 +59,8 @@ export function share(name, found, total) {
 
 export const shareLegend = () =>
   h("p", { class: "legend" },
-    h("span", { class: "key held" }), "held", h("span", { class: "key above" }), "held beyond its due", h("span", { class: "key asked" }), "asked for",
-    h("span", { class: "key due" }), "due", h("span", { class: "key guarantee" }), "guaranteed", h("span", { class: "key beyond" }), "beyond its ceiling");
+    Object.entries({ held: "held", above: "held beyond its due", asked: "asked for", due: "due", guarantee: "guaranteed", beyond: "beyond its ceiling" })
+      .map(([name, text]) => h("span", { class: "pair" }, h("span", { class: `key ${name}` }), text)));
 
 const SPANS = { waits: "waits", held: "let in, waits", placed: "placed", runs: "runs", done: "ended" };
 

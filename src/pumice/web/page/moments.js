@@ -15,6 +15,7 @@ export class Moments {
     this.banner = banner;
     this.wanted = null;
     this.resting = 0;
+    this.ago = h("span", {});
   }
 
   // Show the cluster as it was, or as near to that as is known.
@@ -39,6 +40,12 @@ export class Moments {
     if (this.store.past === past) this.store.learn(facts);
   }
 
+  // How long ago the chosen moment is goes on, wherever time does.
+  tick() {
+    const { past } = this.store;
+    if (past) this.ago.textContent = before(this.store, past.time);
+  }
+
   back() {
     this.wanted = null;
     clearTimeout(this.resting);
@@ -50,9 +57,10 @@ export class Moments {
     const past = this.store.past;
     this.banner.hidden = !past;
     if (!past) return;
-    const live = h("button", { type: "button" }, "Back to now");
+    this.tick();
+    const live = h("button", { type: "button" }, this.store.live.facts.live ? "Back to now" : "Back to its end");
     live.addEventListener("click", () => this.back());
-    replace(this.banner, h("span", {}, h("b", {}, `As it was at ${absolute(past.time)}`), `, ${before(this.store, past.time)}. `), h("a", { href: "#/time" }, "Another moment"), " ", live);
+    replace(this.banner, h("span", {}, h("b", {}, `As it was at ${absolute(past.time)}`), ", ", this.ago, ". "), h("a", { href: "#/time" }, "Another moment"), " ", live);
   }
 }
 
@@ -64,12 +72,13 @@ export function timeView(root, store, moments) {
   const held = h("div", { "aria-live": "polite" });
   const problem = h("p", { class: "problem", hidden: true });
   const hold = h("button", { type: "button" }, "Hold this moment against others");
-  const back = h("button", { type: "button", class: "quiet" }, "Back to now");
+  const back = h("button", { type: "button", class: "quiet" }, store.live.facts.live ? "Back to now" : "Back to its end");
   let timer = 0;
 
+  const chosen = () => (Number(slider.value) + 1) * 1e6 - 1; // all of a second
   const label = () => {
-    const at = Number(slider.value) * 1e6;
-    const text = at < Number(slider.max) * 1e6 ? `${absolute(at)}, ${before(store, at)}` : store.live.facts.live ? "now" : `${absolute(at)}, its end`;
+    const at = chosen();
+    const text = Number(slider.value) < Number(slider.max) ? `${absolute(at)}, ${before(store, at)}` : store.live.facts.live ? "now" : `${absolute(at)}, its end`;
     told.textContent = text;
     slider.setAttribute("aria-valuetext", text);
   };
@@ -77,7 +86,7 @@ export function timeView(root, store, moments) {
     problem.hidden = true;
     try {
       if (Number(slider.value) >= Number(slider.max)) moments.back();
-      else await moments.go((Number(slider.value) + 1) * 1e6 - 1);
+      else await moments.go(chosen());
     } catch (error) {
       problem.textContent = error.message;
       problem.hidden = false;

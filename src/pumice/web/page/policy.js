@@ -44,6 +44,7 @@ export function policy(root, store) {
       if (closed) return;
       replace(shown, card("In force", copyButton(() => found.text),
         h("p", { class: "facts" }, h("span", {}, `from ${found.source}`), h("span", {}, `scheduler ${found.schedulers.join(", ")}`), h("span", { class: "dim" }, found.since ? ["since ", time(found.since)] : "since when is not known here")),
+        found.given && store.past ? h("p", { class: "dim" }, "The page was started with this file (--config): every moment is shown and explained with the file as it is now.") : null,
         h("p", {}, "Actions, in their order: ", found.actions.map((each) => [h("span", { class: "chip" }, each), " "])),
         h("ol", { class: "list numbered" }, found.tiers.map((tier) => h("li", {}, tier.map((each) => [h("span", { class: "chip" }, each), " "])))),
         found.warnings.length ? h("ul", { class: "list" }, found.warnings.map((each) => h("li", { class: "bad" }, each))) : h("p", { class: "good" }, "Its check finds nothing wrong."),

@@ -101,7 +101,7 @@ function explained({ answer, lines }, again, store) {
   const titles = (key) => jobLink(key, title(store, key));
   return [
     card("How its share comes about", [again, copyButton(() => lines.join("\n"))],
-      h("p", {}, told.share === null ? "No plugin of this policy shares resources out." : `By ${told.plugin} it holds ${Math.round(told.share * 100)} % of what it is due. `,
+      h("p", {}, told.share === null ? "No plugin of this policy shares resources out. " : `By ${told.plugin} it holds ${Math.round(told.share * 100)} % of what it is due. `,
         `Weight ${told.weight}, priority ${told.priority}${told.parent ? `, under ${told.parent}` : ""}${told.reclaimable ? "" : ", not reclaimable"}.`),
       told.overused ? h("p", { class: "warm" }, `Overused: ${told.overused}`) : null,
       simple("Shares by resource", ["resource", "held", "asked", "let in", "due", "guaranteed", "ceiling", "room"],
