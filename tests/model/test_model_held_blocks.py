@@ -55,7 +55,7 @@ def test_the_logs_are_told_of_whoever_is_not_back_once():
     model.dirty_jobs.clear()
     block.put(model)
     block.take(model)
-    held_blocks.owe(model, block)
+    model.owed.update(block.by_job)
     first, *others = [task.job_key for task in block.tasks]
     held_blocks.tell_the_logs(model, {first})
     assert sorted(model.dirty_jobs) == sorted(others)

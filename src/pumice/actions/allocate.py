@@ -72,11 +72,11 @@ class Allocate(Action):
         self._is_settled = True
         self._dormancy = dormancy.of(session)
         session.resting_holders = {}
-        for refusal, keys in resting.of(session).left_out(session):
+        for refusal, uids in resting.of(session).left_out(session):
             say = functools.partial(self._leave_holding, session, refusal=refusal)
-            session.resting_holders.update(dict.fromkeys(keys, say))
-        holding = [task.job for task in session.reserved.values() if task.job is not None]
-        reserved = {job.key: job for job in holding if job.key not in session.resting_holders}
+            session.resting_holders.update(dict.fromkeys(uids, say))
+        holding = [task.job for uid, task in session.reserved.items() if uid not in session.resting_holders]
+        reserved = {job.key: job for job in holding if job is not None}
         self._serve_all(session, {**session.awake, **reserved}.values())
         if self._beyond_due:
             waiting = list(self._beyond_due.values())
@@ -204,7 +204,7 @@ class Allocate(Action):
         """List the jobs to serve by queue, and for each its eligible tasks in order."""
         members: dict[str, list[Job]] = {}
         work: dict[str, list[Task]] = {}
-        reserved = {task.job_key for task in session.reserved.values()}
+        reserved = {task.job_key for uid, task in session.reserved.items() if uid not in session.resting_holders}
         closed_queues = session.closed_queues()
         for job in session.usable_jobs(jobs):
             if session.findings.phase(job) == names.PHASE_PENDING:

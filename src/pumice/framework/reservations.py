@@ -54,7 +54,7 @@ class ReservingSession(Protocol):
 
     @property
     def resting_holders(self) -> dict[str, Callable[[Job], None]]:
-        """Who waits by a reservation and is left out of the cycle, by job, each with what says what trying it would have said."""
+        """Who waits by a reservation and is left out of the cycle, by uid, each with what says what trying it would have said."""
 
     def statement(self) -> Statement:
         """Start a statement."""
@@ -325,8 +325,8 @@ def lift(session: ReservingSession, job: Job) -> list[Task]:
     """Take the job's own reservations off, so that it can be placed anew; returns the tasks that were waiting by them, in an order that does not depend on how pods were listed."""
     if not session.reserved:
         return []
-    if (say := session.resting_holders.pop(job.key, None)) is not None:
-        say(job)
+    for uid in session.resting_holders.keys() & job.tasks.keys():
+        session.resting_holders.pop(uid)(job)
     lifted = [task for task in job.tasks.values() if task.uid in session.reserved and task.status in TENTATIVE]
     lifted.sort(key=lambda task: task.uid)
     for task in lifted:

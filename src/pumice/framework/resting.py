@@ -54,7 +54,7 @@ class Together(msgspec.Struct, frozen=True):
 
     block: HeldBlock
     amounts: Matrix
-    runs: list[Run]
+    runs: dict[str, Run]
     until: int
 
 
@@ -74,7 +74,7 @@ class Kind(msgspec.Struct):
             self.known = Together(
                 HeldBlock([holder.task for holder in listed], [holder.node for holder in listed]),
                 np.array([holder.amounts for holder in listed], dtype=np.int64),
-                [holder.run for holder in listed],
+                {holder.task.uid: holder.run for holder in listed},
                 min([holder.until for holder in listed]),
             )
         return self.known
@@ -131,7 +131,7 @@ class Resting:
         together, table = kind.together(), session.cluster.nodes
         if not session.statements.hold_together(together.block, together.runs):
             return False
-        session.reserved.update({task.uid: task for task in together.block.tasks})
+        session.reserved.update(together.block.by_uid)
         if (table.future_idle_at(together.block.rows) >= 0).all():
             return True
         self.give_up(session)
@@ -187,7 +187,7 @@ class Resting:
             self._watched.setdefault(row, {})[job.key] = None
 
     def left_out(self, session: Session) -> list[tuple[FitSummary | None, Iterable[str]]]:
-        """Return the jobs that can be left out of allocate, with why their queue refuses them, if it does; whoever cannot is forgotten until it is noted again."""
+        """Return the pods that can be left out of allocate, by uid, with why their queue refuses them, if it does; whoever cannot is forgotten until it is noted again."""
         if not self._noted or not _may_rest(session):
             return []
         for kind in self._kinds.values():
@@ -196,28 +196,31 @@ class Resting:
         while self._wake_those_told_otherwise(session):
             pass  # who is woken may find another node, and leave its own to others
         self._kinds = {key: kind for key, kind in self._kinds.items() if kind.holders}
-        return [(kind.refusal, kind.holders) for kind in self._kinds.values()]
+        return [(kind.refusal, kind.together().runs) for kind in self._kinds.values()]
 
     def _wake_those_told_otherwise(self, session: Session) -> bool:
         """Wake the kinds that would not be told what they were told, as far as can be said with those resting that rest now; tells whether there are any."""
-        awake = [task for task in session.reserved.values() if task.job_key not in self._noted]
+        known = set[str]().union(*(kind.together().runs for kind in self._kinds.values() if kind.holders))
+        awake = [task for uid, task in session.reserved.items() if uid not in known]
         growth, before = _growth(session.cluster, awake), len(self._noted)
         for kind in self._kinds.values():
             if kind.holders and not _is_told_again(session, kind, growth):
                 self._wake(list(kind.holders))
         return len(self._noted) < before
 
-    def kinds(self, session: Session) -> list[list[Task]]:
+    def kinds(self, session: Session) -> list[dict[str, Task]]:
         """Return those who are left out of a cycle and were not lifted, equal ones together: all that rules which know nothing else of a job could see of them is the same."""
-        left_out = session.resting_holders
-        listed = [[each.task for key, each in kind.holders.items() if key in left_out] for kind in self._kinds.values()]
+        left_out = session.resting_holders.keys()
+        held = [kind.together().block.by_uid for kind in self._kinds.values() if kind.holders]
+        listed = [each if each.keys() <= left_out else {k: each[k] for k in each if k in left_out} for each in held]
         return [tasks for tasks in listed if tasks]
 
     def _wake_moved(self, session: Session, kind: Kind) -> None:
         """Wake those that do not wait where they did, or whose node is not as it was."""
         reserved, table = session.reserved, session.cluster.nodes
-        listed = kind.holders.items()
-        self._wake([k for k, each in listed if each.task.node is not each.node or each.task.uid not in reserved])
+        if kind.holders and not kind.together().runs.keys() <= session.statements.kept.resting.keys():
+            listed = kind.holders.items()
+            self._wake([k for k, each in listed if each.task.node is not each.node or each.task.uid not in reserved])
         if not kind.holders:
             return
         together = kind.together()

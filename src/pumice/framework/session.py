@@ -104,7 +104,7 @@ class Session(Points):
         self.started = now
         self.reservations = reservations or Reservations()
         self.reserved: dict[str, Task] = {}
-        # Those of them that are left out of the cycle, by job, each with what says what trying it would have said.
+        # Those of them that are left out of the cycle, by uid, each with what says what trying it would have said.
         self.resting_holders: dict[str, Callable[[Job], None]] = {}
         self.topology = JobDomains(self)
         self.never_running = NeverRunning(self)

@@ -6,12 +6,11 @@ from typing import TYPE_CHECKING, Protocol
 
 from pumice.framework.kept_runs import KeptRuns
 from pumice.framework.statement import StatedSession, Statement
-from pumice.model import held_blocks
 from pumice.model.job import BEST_EFFORT_PENDING
 from pumice.model.statuses import Status
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from pumice.framework.breakdowns import PluginBreakdownError
     from pumice.framework.runs import Run
@@ -43,7 +42,7 @@ class Statements:
         self.kept = KeptRuns()
         self._statements: list[Statement] = []
         self.evicted_for: dict[str, None] = {}
-        self._blocks: list[HeldBlock] = []
+        self._blocks: list[tuple[HeldBlock, Mapping[str, Run]]] = []
 
     @property
     def started(self) -> int:
@@ -68,30 +67,31 @@ class Statements:
             if run.evicted:
                 self.evicted_for.update(dict.fromkeys(task.uid for task in run.tasks))
 
-    def hold_together(self, block: HeldBlock, runs: Sequence[Run]) -> bool:
+    def hold_together(self, block: HeldBlock, runs: Mapping[str, Run]) -> bool:
         """Let pods wait on the nodes that are held for them, as they did in the last cycle; tells whether everybody who follows placements agrees, else nothing is done."""
         block.put(self._session.cluster)
-        if self._session.tell_of_many(runs, 1) is not None:
+        if self._session.tell_of_many(list(runs.values()), 1) is not None:
             block.take(self._session.cluster)
-            self._session.tell_of_many(runs, -1)
+            self._session.tell_of_many(list(runs.values()), -1)
             return False
-        self._blocks.append(block)
-        held = {run.tasks[0].uid: run for run in runs}
-        self.kept.resting.update(held)
-        self.evicted_for.update(dict.fromkeys(held))
+        self._blocks.append((block, runs))
+        self.kept.resting.update(runs)
+        self.evicted_for.update(dict.fromkeys(runs))
         return True
 
     def let_go(self) -> None:
         """Undo what was held together and is so still."""
         blocks, self._blocks = self._blocks, []
-        for held in blocks:
-            still = [number for number, task in enumerate(held.tasks) if task.uid in self.kept.resting]
-            block = held if len(still) == len(held.tasks) else held.some(still)
-            if still:
-                runs = [self.kept.resting.pop(task.uid) for task in block.tasks]
-                block.take(self._session.cluster)
-                held_blocks.owe(self._session.cluster, block)
-                self._session.tell_of_many(runs, -1)
+        cluster = self._session.cluster
+        for block, runs in blocks:
+            gone = runs.keys() - self.kept.resting.keys()
+            block.take(cluster, gone)
+            cluster.owed.update(block.by_job)
+            for uid in gone:
+                del cluster.owed[block.by_uid[uid].job_key]
+            if still := [run for uid, run in runs.items() if uid not in gone] if gone else list(runs.values()):
+                self._session.tell_of_many(still, -1)
+        self.kept.resting.clear()
 
     def release(self, task: Task) -> None:
         """Undo one held task, so that it can be placed anew."""

@@ -24,22 +24,20 @@ if TYPE_CHECKING:
 class HeldBlock:
     """The only pods of some jobs of one queue, all of one shape, each with its node; it holds as long as none of these has changed."""
 
-    __slots__ = ("_are_distinct", "_entries", "_rows_of_jobs", "nodes", "rows", "tasks")
+    __slots__ = ("_are_distinct", "_entries", "_rows_of_jobs", "by_job", "by_uid", "nodes", "rows", "tasks")
 
     def __init__(self, tasks: Sequence[Task], nodes: Sequence[NodeRecord]) -> None:
         self.tasks = tasks
         self.nodes = nodes
         jobs = [job for task in tasks if (job := task.job) is not None]
+        self.by_uid = {task.uid: task for task in tasks}
+        self.by_job = dict(zip([job.key for job in jobs], nodes, strict=True))
         self.rows: Rows = np.array([node.row for node in nodes], dtype=np.int64)
         self._rows_of_jobs: Rows = np.array([job.row for job in jobs], dtype=np.int64)
         self._are_distinct = len(set(self.rows.tolist())) == len(self.rows)
         # Moved in every cycle, hundreds of them: whatever can be looked up once is.
         counts = [[each.counts for each in task.tallies] for task in tasks]
-        self._entries = list(zip(tasks, nodes, [task.uid for task in tasks], jobs, counts, strict=True))
-
-    def some(self, chosen: Sequence[int]) -> HeldBlock:
-        """Return some of the pods."""
-        return HeldBlock([self.tasks[i] for i in chosen], [self.nodes[i] for i in chosen])
+        self._entries = list(zip(tasks, nodes, self.by_uid, jobs, counts, strict=True))
 
     def put(self, cluster: Cluster) -> None:
         """Let the pods, which are pending, wait on their nodes."""
@@ -53,10 +51,12 @@ class HeldBlock:
             del job.pending[uid], waiting[job.key]
         self._count(cluster, 1)
 
-    def take(self, cluster: Cluster) -> None:
-        """Let the pods be pending again."""
+    def take(self, cluster: Cluster, gone: Container[str] = ()) -> None:
+        """Let the pods be pending again, but for those of which others have seen to it."""
         waiting, status, left, reached = cluster.pending_jobs, Status.PENDING, tally.PIPELINED, tally.PENDING
         for task, record, uid, job, tallies in self._entries:
+            if uid in gone:
+                continue
             del record.tasks[uid]
             task.node, task.status = None, status
             for counts in tallies:
@@ -66,6 +66,22 @@ class HeldBlock:
             waiting[job.key] = job
         cluster.returned += 1
         self._count(cluster, -1)
+        for number, uid in enumerate(self.by_uid) if gone else ():
+            if uid in gone:
+                self._count_one(cluster, number)
+
+    def _count_one(self, cluster: Cluster, number: int) -> None:
+        """Count one pod as waiting again."""
+        first, row, job = self.tasks[0], self.rows[number], self._rows_of_jobs[number]
+        vector = first.shape.request.vector
+        cluster.nodes.pipelined[row] += vector
+        for sums, at in ((cluster.job_sums, job), (cluster.queue_sums, self._queue_row(cluster))):
+            sums.pipelined[at] += vector
+            sums.pending[at] -= vector
+
+    def _queue_row(self, cluster: Cluster) -> int:
+        job = self.tasks[0].job
+        return cluster.queue_sums.rows["" if job is None else job.queue]
 
     def _count(self, cluster: Cluster, sign: int) -> None:
         """Change the sums of nodes, jobs and their queue."""
@@ -77,17 +93,11 @@ class HeldBlock:
             np.add.at(table.pipelined, self.rows, vector)
         cluster.job_sums.pipelined[self._rows_of_jobs] += vector
         cluster.job_sums.pending[self._rows_of_jobs] -= vector
-        if first.job is not None:
-            queues, row = cluster.queue_sums, cluster.queue_sums.rows[first.job.queue]
-            queues.pipelined[row] += vector * len(self.tasks)
-            queues.pending[row] -= vector * len(self.tasks)
-            queues.changes.append(row)
+        queues, row = cluster.queue_sums, self._queue_row(cluster)
+        queues.pipelined[row] += vector * len(self.tasks)
+        queues.pending[row] -= vector * len(self.tasks)
+        queues.changes.append(row)
         cluster.changed += 1
-
-
-def owe(cluster: Cluster, block: HeldBlock) -> None:
-    """Note that the logs do not tell that pods were taken from their nodes."""
-    cluster.owed.update(zip([task.job_key for task in block.tasks], block.nodes, strict=True))
 
 
 def tell_the_logs(cluster: Cluster, but: Container[str] = ()) -> None:

@@ -27,10 +27,11 @@ def holders(session: Session, rules: Rules, claimant: Task) -> list[Job]:
         return []
     is_alone = len(_asking_too(session, claimant)) == 1
     equal = EqualHolders(session, rules, claimant, could_evict, could_evict if is_alone else is_offered)
-    safe = {task.uid for tasks in resting.of(session).kinds(session) if equal.are_safe(tasks) for task in tasks}
+    kinds = resting.of(session).kinds(session)
+    safe = set[str]().union(*[kind for kind in kinds if equal.are_safe(list(kind.values()))])
     waiting: dict[str, list[Task]] = {}
-    for task in session.reserved.values():
-        if task.uid in safe:
+    for uid, task in session.reserved.items():
+        if uid in safe:
             continue
         if task.job is not None and task.job is not claimant.job and task.status in TENTATIVE:
             waiting.setdefault(task.job.key, []).append(task)

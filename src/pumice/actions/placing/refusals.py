@@ -37,8 +37,10 @@ class Refusals:
     def at_once(self, queue: Queue, job: Job, tasks: list[Task]) -> FitSummary | None:
         """Refuse a job all of whose tasks are alike if no node takes one, and say why; None if it has to be tried."""
         session, first, least = self._session, tasks[0], job.min_member
-        if len(tasks) != least or session.reserved or first.nominated or first.gated:
+        if len(tasks) != least or first.nominated or first.gated:
             return None
+        if session.reserved and not session.reserved.keys().isdisjoint(job.tasks):
+            return None  # what is held for it is its own to use
         known = self._known.of(first)
         if session.topology.steers(job) or (least > 1 and not _are_alike(tasks)):
             return None
