@@ -49,7 +49,7 @@ class Economy:
                 "connections": (len(self._world.host.of_process(program.run)), MOST_CONNECTIONS),
                 "tasks": (loop.tasks_of(program.run), MOST_TASKS),
                 "timers": (timers.get(program.run, 0), MOST_TIMERS),
-                "lines in its log": (program.log.getvalue().count("\n"), MOST_LINES + faults),
+                "lines in its log": (program.said().count("\n"), MOST_LINES + faults),
             }
             for what, (count, most) in held.items():
                 if count > most:

@@ -202,7 +202,7 @@ class Oracle:
         for failure in world.loop.failures:
             self.complain("loop", f"{failure.get('message')}: {failure.get('exception')!r}")
         for program in world.programs:
-            for line in program.log.getvalue().splitlines():
+            for line in program.said().splitlines():
                 if "broke down" in line or "Traceback" in line:
                     self.complain("breakdown", f"{program.name}: {line[:400]}")
                     break

@@ -69,11 +69,23 @@ class Program:
         self.box = None
         self.ahead = 0.0  # of the world's clock, in seconds
         self.drift = 0.0  # seconds by which it gets further ahead, each second
-        self.log = io.StringIO()
+        self.log = io.StringIO()  # of this run
+        self._said = ""  # by earlier ones
 
     @property
     def alive(self):
         return bool(self.run)
+
+    def said(self):
+        """Give the lines of its log, of all runs as long as they lived."""
+        return self._said + self.log.getvalue()
+
+    def take_said(self):
+        """Give these lines, and forget them."""
+        said, self._said = self.said(), ""
+        self.log.seek(0)
+        self.log.truncate()
+        return said
 
     def start(self):
         self.runs += 1
@@ -93,6 +105,7 @@ class Program:
 
     def _gone(self, run):
         self.world.ended[run] = self.world.loop.now
+        self._said, self.log = self.said(), io.StringIO()  # what the dead say is nobody's
         self.world.loop.kill(run)
         self.world.host.lost(run)
         if self.run == run:

@@ -95,7 +95,7 @@ class Soak:
         found = {
             "hour": round(made.loop.now / HOUR, 2),
             **{part: sum(sizes.values()) for part, sizes in self.containers().items()},
-            "timers and tasks": sum(made.loop.timers_of().values()) + self._tasks(),
+            "timers and tasks": self._timers_and_tasks(),
             "connections": len(made.host.open),
             "bytes on disk": sum(each.stat().st_size for each in Path(self._folder).rglob("*") if each.is_file()),
             "MB in memory": round(_resident() / 1e6, 1),
@@ -117,15 +117,14 @@ class Soak:
                     kept[path] = kept.get(path, 0) + size
         return found
 
-    def _tasks(self):
-        return sum(self.world.loop.tasks_of(each.run) for each in self.world.programs)
+    def _timers_and_tasks(self):
+        """Count those of programs that run; what the dead have left falls due and does nothing."""
+        loop = self.world.loop
+        timers = loop.timers_of()
+        return sum(timers[each.run] + loop.tasks_of(each.run) for each in self.world.programs)
 
     def _take_lines(self):
-        count = 0
-        for program in self.world.programs:
-            count += program.log.getvalue().count("\n")
-            program.log.seek(0)
-            program.log.truncate()
+        count = sum(program.take_said().count("\n") for program in self.world.programs)
         self.lines += count
         return count
 

@@ -281,7 +281,7 @@ def reconfigured(made, _):
         "bound": jobs_bound(made),
         "events": len(events),
         "told": sum(each.get("count", 1) for each in events),
-        "lines": sum("configuration" in line for line in program.log.getvalue().splitlines()),
+        "lines": sum("configuration" in line for line in program.said().splitlines()),
         "broken": made.oracle.broken,
     }
 
