@@ -72,6 +72,7 @@ class Soak:
     def work(self, seconds):
         """Let jobs come and faults strike for a while."""
         end = self.world.loop.now + seconds
+        self.world.oracle.economy.fair_since = None  # whoever is not answered writes again
         job, fault = self._next(self._rate), self._next(self._fault_rate)
         while (moment := min(job, fault)) < end:
             self._pass(moment - self.world.loop.now)
