@@ -15,6 +15,7 @@ from builders import Desk, group, node, pod, priority_class
 from pumice.framework import shortcuts
 
 AWAKE = msgspec.structs.replace(shortcuts.ALL, resting_holders=False)
+EACH_CLAIMANT = msgspec.structs.replace(shortcuts.ALL, equal_claimants=False)
 SHARED = """
 actions: "enqueue, allocate, preempt, backfill"
 tiers:
@@ -30,6 +31,12 @@ def test_nobody_can_tell_that_holders_are_left_out(name, seed):
     lives = Restless(seed, name, shortcuts.ALL), Restless(seed, name, AWAKE)
     for cycle, (resting, awake) in enumerate(itertools.zip_longest(*(life.told() for life in lives))):
         assert resting == awake, f"cycle {cycle}"
+
+
+def test_who_could_not_be_taken_from_in_turn_stands_for_nobody_else():
+    """One that budgets protect takes over held room that its like, whom they do not, must leave alone."""
+    lives = [Restless(200, "budgets", taken) for taken in (shortcuts.ALL, EACH_CLAIMANT)]
+    assert list(lives[0].told()) == list(lives[1].told())
 
 
 def test_holders_do_rest_in_these_lives():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -14,6 +15,7 @@ from pumice.actions.eviction.proposals import Proposers
 from pumice.actions.eviction.starving import Starving
 from pumice.framework import subject
 from pumice.framework.job_domains import Purpose
+from pumice.framework.reads import Reads
 from pumice.framework.reasons import BeyondDue
 from pumice.model.statuses import Status
 
@@ -165,8 +167,16 @@ class Search:
         # Who minds other pods may mind those of its own job.
         if any(likeness[1] is not None for likeness in likenesses):
             return None
-        asked = tuple([(task.priority, *likeness) for task, likeness in zip(tasks, likenesses, strict=True)])
+        # Who takes held room over must not be taken from in turn: there it is a candidate itself, of whom plugins may know more.
+        if session.reserved and self._is_more_known_of_candidates:
+            return None
+        pairs = zip(tasks, likenesses, strict=True)
+        asked = tuple([(task.priority, task.preemptable, *likeness) for task, likeness in pairs])
         return self.starving.kind_of_job(job), job.min_member, len(job.pending), asked
+
+    @functools.cached_property
+    def _is_more_known_of_candidates(self) -> bool:
+        return any(each.reads & Reads.TASK for each in (*self.rules.functions(), *self.session.protection))
 
     def _settle(self, wanted: Wanted) -> str | None:
         """Look for a plan that its victims would not undo, in the domain where it costs least, and commit it; returns why there is none."""
