@@ -63,7 +63,7 @@ def flood(made, _):
 
     for number in range(ROUNDS):
         at(made, 8.0 + 0.1 * number, lambda number=number: change(number))
-    at(made, 8.0 + 0.01 * ROUNDS, lambda: made.create(objects.job("new", [(1, 1, 1000)], 1)))
+    at(made, 8.0 + 0.01 * ROUNDS, lambda: made.api.cluster.ensure(objects.job("new", [(1, 1, 1000)], 1)))
     during = []
     at(made, 8.0 + 0.1 * ROUNDS, lambda: during.extend(jobs_bound(made)))
     made.run_until(20.0 + 0.1 * ROUNDS)

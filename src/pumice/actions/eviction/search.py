@@ -128,9 +128,10 @@ class Search:
         self.session.observer.sought(self.rules.name)
         kind = self._kind(job, tasks)
         refused = self._hopeless.get(kind) if kind is not None else None
-        if refused is None:
+        # Who takes held room over must not be taken from in turn: there it is a candidate itself, of whom plugins may know more.
+        if refused is None or (self.session.reserved and self._is_more_known_of_candidates):
             with self.session.lending.planning(queue, self.session.cluster.queue_sums.held(queue.row)):
-                refused = self._sought(Wanted(queue, job, tasks, done), kind)
+                refused = self._sought(Wanted(queue, job, tasks, done), kind, refused)
         if refused is None:
             self._hopeless.clear()
             return True
@@ -141,9 +142,9 @@ class Search:
             self.session.record.judge(job.key, self.rules.name, refused)
         return False
 
-    def _sought(self, wanted: Wanted, kind: Hashable) -> str | None:
-        """Look for a plan, if need be on room that is held for somebody weaker; returns why there is none."""
-        refused = self._settle(wanted)
+    def _sought(self, wanted: Wanted, kind: Hashable, known: str | None) -> str | None:
+        """Look for a plan, if need be on room that is held for somebody weaker; returns why there is none, which may be known of other room."""
+        refused = self._settle(wanted) if known is None else known
         weaker = takeover.holders(self.session, self.rules, wanted.claimant) if refused is not None else None
         if weaker:
             with takeover.lifted(self.session, weaker) as lifted, self.session.attempt(wanted.job, passing=True):
@@ -166,9 +167,6 @@ class Search:
             return None
         # Who minds other pods may mind those of its own job.
         if any(likeness[1] is not None for likeness in likenesses):
-            return None
-        # Who takes held room over must not be taken from in turn: there it is a candidate itself, of whom plugins may know more.
-        if session.reserved and self._is_more_known_of_candidates:
             return None
         pairs = zip(tasks, likenesses, strict=True)
         asked = tuple([(task.priority, task.preemptable, *likeness) for task, likeness in pairs])
