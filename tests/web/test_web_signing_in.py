@@ -459,6 +459,7 @@ def test_authority_that_changes_is_another_from_then_on_and_who_came_by_the_old_
             seen.append([await comes(page) for page in pages])
         with pytest.raises(aiohttp.ClientError):
             await watching.content.read()
+        watching.close()
         return seen
 
     people = People({"ada": {"pods"}, "bob": {"pods"}})
