@@ -38,7 +38,7 @@ class Shortcuts(msgspec.Struct, frozen=True, kw_only=True):
     """Jobs that ask for more than any node will have free, and were told so, are left out of cycles as long as nothing about them changes (`waiting-10000`: 8)."""
 
     resting_holders: bool = True
-    """Jobs that wait for victims on the node that is held for them are left out of cycles as long as nothing about them changes (`preemption-1000`, one more pod: 7)."""
+    """Jobs that wait for victims on the node that is held for them are left out of cycles as long as nothing about them changes (`preemption-1000`, one more pod: 5)."""
 
     domain_sums: bool = True
     """Hyper-nodes that have too little room in sum for the members of a job are not tried."""
