@@ -17,7 +17,7 @@ from pumice.controllers.workloads import manifests, naming, steps_to
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from pumice.controllers.queueing.engine import Controller
+    from pumice.controllers.queueing.controller import Controller
     from pumice.controllers.queueing.observed import Observed
     from pumice.controllers.queueing.requests import Moment, Reconciled, Step
 

@@ -18,7 +18,7 @@ from pumice.controllers.queueing.requests import Reconciled, Step
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from pumice.controllers.queueing.engine import Controller
+    from pumice.controllers.queueing.controller import Controller
     from pumice.controllers.queueing.observed import Observed
     from pumice.controllers.queueing.requests import Moment
 

@@ -13,7 +13,7 @@ from pumice.controllers.workloads.deployments.controlling import Deployments
 from pumice.controllers.workloads.jobs.controlling import Jobs
 
 if TYPE_CHECKING:
-    from pumice.controllers.queueing.engine import Controller
+    from pumice.controllers.queueing.controller import Controller
 
 SOURCES: Final = {
     kinds.BATCH_JOB: "job-controller",

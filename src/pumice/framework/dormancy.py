@@ -103,7 +103,7 @@ class Dormancy:
             if not kind.jobs:
                 del self._kinds[key]
         noted = dict(self._noted)
-        return noted if all(stands(noted) for stands in session.resting.values()) else {}
+        return noted if all(stands(noted) for stands in session.standing_plans.values()) else {}
 
     def _wake(self, jobs: Iterable[str]) -> None:
         for key in jobs:
@@ -123,7 +123,7 @@ def _may_be_left_out(session: Session) -> bool:
     """Tell whether nobody but nodes and queues has a say in whether those who ask for too much wait, and nobody wants to be told why."""
     if not session.shortcuts.dormant_jobs or session.is_asked or session.reserved:
         return False
-    if any(each.plugin not in session.resting for each in (*session.job_delay, *session.job_blocked)):
+    if any(each.plugin not in session.standing_plans for each in (*session.job_delay, *session.job_blocked)):
         return False  # whoever plans ahead is told of everybody who waits, unless it says when it need not be
     facts = session.independence
     return (

@@ -112,7 +112,7 @@ class Session(Points):
         # What plugins say in a sentence of the objects that keep a pod with volumes from every node, given the reasons of nodes; empty if nothing does.
         self.pod_causes: list[Callable[[Subject, Collection[str]], str]] = []
         # By plugin that plans ahead: whether its plan stands though jobs that find no room are not looked at in this cycle.
-        self.resting: dict[str, Callable[[Mapping[str, Refused]], bool]] = {}
+        self.standing_plans: dict[str, Callable[[Mapping[str, Refused]], bool]] = {}
         self.search: Search | None = None  # where a job would go at another time; while allocate serves jobs
         self.queue_accounts: Accounts | None = (
             None  # how queues stand, as the plugin that shares sees it; for explanations

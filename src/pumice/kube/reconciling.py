@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pumice.api import decoding, kinds
     from pumice.api.meta import ObjectMeta
     from pumice.cache.reflector import EventType
-    from pumice.controllers.queueing.engine import Controller
+    from pumice.controllers.queueing.controller import Controller
     from pumice.controllers.queueing.requests import Answer, Code, Request
     from pumice.kube.calls.client import Client
     from pumice.kube.writes.eventing import EventRecorder

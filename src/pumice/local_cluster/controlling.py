@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from pumice.apiserver.cluster import Cluster
     from pumice.apiserver.webhooks.asking import Asking
-    from pumice.controllers.queueing.engine import Controller
+    from pumice.controllers.queueing.controller import Controller
     from pumice.controllers.queueing.requests import Answer, Code, Request
     from pumice.local_cluster.clock import WallClock
     from pumice.sim.history import WatchEventType

@@ -22,7 +22,7 @@ from pumice.sim.cluster import SimulatedCluster
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from pumice.controllers.queueing.engine import Controller
+    from pumice.controllers.queueing.controller import Controller
     from pumice.framework.configuration import Configuration
     from pumice.framework.record import Verdict
     from pumice.framework.registry import Registry

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from pumice.cache.effects import Effect, EffectObserver, Outcome
     from pumice.cache.reflector import EventType
-    from pumice.controllers.queueing.engine import Controller
+    from pumice.controllers.queueing.controller import Controller
     from pumice.sim.history import WatchEventType
     from pumice.sim.informer import Informer
 

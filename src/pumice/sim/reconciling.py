@@ -12,7 +12,7 @@ from pumice.sim.identity import Key
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from pumice.controllers.queueing.engine import Controller
+    from pumice.controllers.queueing.controller import Controller
     from pumice.controllers.queueing.requests import Answer, Code, Request
     from pumice.sim.clock import VirtualClock
     from pumice.sim.store import ObjectStore

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from pumice.cache import effects
-    from pumice.controllers.queueing.engine import Controller
+    from pumice.controllers.queueing.controller import Controller
     from pumice.sim.clock import VirtualClock
     from pumice.sim.history import WatchEventType
     from pumice.sim.store import ObjectStore

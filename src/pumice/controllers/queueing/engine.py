@@ -16,7 +16,7 @@ The rules that keep a late watch and a lost answer from doing harm:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
 
@@ -24,13 +24,13 @@ from pumice.api import duration
 from pumice.cache import effects
 from pumice.controllers.queueing import observed as knowing
 from pumice.controllers.queueing import requests, work_queue
+from pumice.controllers.queueing.controller import Controller, Discerning, Frugal, Obeying, Remembering
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from pumice.api import kinds
     from pumice.cache.reflector import EventType
-    from pumice.controllers.queueing.observed import Observed
     from pumice.controllers.queueing.requests import Answer, Moment, Reconciled, Request, Step
 
 _CONFIRMATION: Final = 30 * duration.SECOND  # how long a watch may take to tell of what we have written
@@ -43,62 +43,6 @@ MUCH_TO_DO: Final = 32  # objects that have their turn or wait for it
 _LITTLE_TO_DO: Final = 16
 _FEW_WAITING: Final = 1000
 _SOONEST: Final = 10 * duration.MILLISECOND  # after which an object is looked at again without an event
-
-
-class Controller(Protocol):
-    """A rule about objects of one kind."""
-
-    @property
-    def kind(self) -> kinds.Kind:
-        """The kind it reconciles."""
-
-    @property
-    def watched(self) -> tuple[kinds.Kind, ...]:
-        """The other kinds that it reads."""
-
-    def concerns(self, kind: kinds.Kind, manifest: Mapping[str, Any], observed: Observed) -> Iterable[tuple[str, str]]:
-        """Name the objects that a change of one of another kind concerns."""
-
-    def reconcile(self, namespace: str, name: str, observed: Observed, moment: Moment) -> Reconciled:
-        """Say what is to be done about an object, which may be gone."""
-
-
-@runtime_checkable
-class Remembering(Controller, Protocol):
-    """A controller that has to know what vanished since it last looked, not only what is there."""
-
-    @property
-    def remembered(self) -> tuple[kinds.Kind, ...]:
-        """The kinds of which it has to know that."""
-
-
-@runtime_checkable
-class Obeying(Controller, Protocol):
-    """A controller that people give orders to: these cut a pause short."""
-
-    @property
-    def orders(self) -> tuple[kinds.Kind, ...]:
-        """The kinds that are orders."""
-
-
-@runtime_checkable
-class Discerning(Controller, Protocol):
-    """A controller that tells changes that matter from those that do not."""
-
-    def is_same(self, kind: kinds.Kind, before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
-        """Tell whether an object of another kind is what it was, as far as this controller looks at it."""
-
-
-@runtime_checkable
-class Frugal(Controller, Protocol):
-    """A controller that reads little of large or many objects."""
-
-    @property
-    def selectors(self) -> Mapping[kinds.Kind, str]:
-        """Label selectors of other kinds of which it need not know all; a runner may tell it of more."""
-
-    def trimmed(self, kind: kinds.Kind, manifest: dict[str, Any]) -> dict[str, Any]:
-        """Give what it reads of an object of another kind, which is all that is kept if nobody else looks at the kind."""
 
 
 class Key(NamedTuple):

@@ -16,7 +16,7 @@ from pumice.controllers.volcano.queues.controlling import Queues
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from pumice.controllers.queueing.engine import Controller
+    from pumice.controllers.queueing.controller import Controller
 
 SOURCE: Final = "vc-controller-manager"
 """Who is named as the source of their events, as Volcano's users look for them."""

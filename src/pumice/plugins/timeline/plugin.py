@@ -133,7 +133,7 @@ class Timeline(Plugin):
         if self.settings.overrun == EVICTABLE:
             session.victim_tasks.add(self.delaying)
         self.ledger.follow(session.cluster, session.started, self._restated(session))
-        session.resting[self.name] = self.stands
+        session.standing_plans[self.name] = self.stands
 
     def _restated(self, session: Session) -> list[int]:
         """Return the rows of pods whose jobs may say something else of how long they run; all of them if something was learnt."""

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from pumice.api import decoding
     from pumice.api.meta import KubeObject
     from pumice.cache.reflector import EventType
-    from pumice.controllers.queueing.engine import Controller
+    from pumice.controllers.queueing.controller import Controller
     from pumice.server.flags.controller_settings import Work
     from pumice.server.flags.process_settings import ProcessSettings
     from pumice.server.health.api_silence import ApiSilence
