@@ -43,8 +43,8 @@ fuzz: setup  ## run the property tests on examples that nobody has seen before
 lives: setup  ## search random lives for broken rules (LIVES=, SEEDS= the first one, POLICY=, CYCLES= longer ones); SEED=n tells one, SCENARIO=FILE writes it
 	$(PY) -m tests.lives $(if $(SEED),--seed $(SEED) --shrink,--lives $(or $(LIVES),300) --first $(or $(SEEDS),0)) $(if $(POLICY),--policy $(POLICY)) $(if $(CYCLES),--cycles $(CYCLES)) $(if $(SCENARIO),--scenario $(SCENARIO))
 
-storm: setup  ## live lives in which everything goes wrong at once, in virtual time (SEEDS= how many, FIRST= the first one); SEED=n tells one, SHRINK=1 makes it small, SCENARIO=FILE writes it where a scenario can say it
-	$(PY) -m tests.storm $(if $(SEED),--seed $(SEED) $(if $(SHRINK),--shrink) $(if $(SCENARIO),--scenario $(SCENARIO)),--seeds $(or $(SEEDS),200) --first $(or $(FIRST),0))
+storm: setup  ## live lives in which everything goes wrong at once, in virtual time (SEEDS= how many, FIRST= the first one, STORM= seconds of bad weather in each); SEED=n tells one, SHRINK=1 makes it small, SCENARIO=FILE writes it where a scenario can say it
+	$(PY) -m tests.storm $(if $(SEED),--seed $(SEED) $(if $(SHRINK),--shrink) $(if $(SCENARIO),--scenario $(SCENARIO)),--seeds $(or $(SEEDS),200) --first $(or $(FIRST),0)) $(if $(STORM),--storm $(STORM))
 
 soak: setup  ## let a cluster of 1,000 nodes work for a month of virtual time with a fault a minute, and tell how much every part keeps (HOURS= of real time that it may take, NODES=, JOBS= in an hour, DAYS=)
 	$(PY) -m tests.storm.soak --hours $(or $(HOURS),6) --days $(or $(DAYS),30) --nodes $(or $(NODES),1000) --jobs $(or $(JOBS),200)

@@ -85,7 +85,7 @@ def test_effects_on_one_object_run_one_at_a_time_in_order_and_none_is_lost(steps
             work(plan, put, flying, step, numbers)
     assert plan.waiting == 0
     assert plan.is_calm
-    assert not plan.has_work
+    assert plan.on_offer == 0
     assert plan._behind == {}
 
 

@@ -9,7 +9,7 @@ import time
 from multiprocessing.pool import ThreadPool
 from pathlib import Path
 
-from tests.storm import telling
+from tests.storm import life, telling
 
 
 def main():
@@ -20,6 +20,9 @@ def main():
     parser.add_argument("--seed", type=int, help="tell one")
     parser.add_argument("--shrink", action="store_true", help="leave out what its finding does not need")
     parser.add_argument("--scenario", help="a file for what was found, if a scenario can say it")
+    parser.add_argument(
+        "--storm", type=float, default=life.STORM, help="seconds of bad weather in each (default: %(default)g)"
+    )
     parser.add_argument("--jobs", type=int, default=2)
     options = parser.parse_args()
     telling.prepare()
@@ -28,15 +31,15 @@ def main():
 
 def _tell(options):
     trace = f"storm-{options.seed}.txt"
-    found = telling.lived(options.seed, trace=trace)
+    found = telling.lived(options.seed, trace=trace, storm=options.storm)
     for rule, text in found["broken"]:
         print(f"{rule}: {text}")  # noqa: T201
     print(f"{sum(found['faults'].values())} faults in {found['steps']} steps; every change is in {trace}")  # noqa: T201
     if options.shrink and found["broken"]:
         rule = found["broken"][0][0]
-        without = telling.shrunk(options.seed, rule)
+        without = telling.shrunk(options.seed, rule, options.storm)
         left = [each for each in ("fates", *found["happened"]) if each not in without]
-        found = telling.lived(options.seed, without, trace)
+        found = telling.lived(options.seed, without, trace, options.storm)
         print(f"{rule} is still broken with only {', '.join(left) or 'nothing'}:")  # noqa: T201
         for rule, text in found["broken"]:
             print(f"  {rule}: {text}")  # noqa: T201
@@ -51,7 +54,7 @@ def _search(options):
     started, faults, broken = time.perf_counter(), collections.Counter(), 0
     with ThreadPool(options.jobs) as pool:
         seeds = range(options.first, options.first + options.seeds)
-        for seed, found in pool.imap_unordered(lambda seed: (seed, telling.lived(seed)), seeds):
+        for seed, found in pool.imap_unordered(lambda seed: (seed, telling.lived(seed, storm=options.storm)), seeds):
             faults.update(found["faults"])
             for rule, text in found["broken"]:
                 print(f"seed {seed}: {rule}: {text}", flush=True)  # noqa: T201

@@ -16,10 +16,10 @@ class Disasters:
         self._outside = loops.context_of("world")
         self._over = False
 
-    def plan(self, seed, happens, since, until):
+    def plan(self, seed, happens, since, until, times):
         """Draw what is to happen, and when; what does not happen changes nothing of the rest."""
         kinds = self.kinds()
-        for number in range(loops.chance(seed, "disasters").randint(1, 8)):
+        for number in range(loops.chance(seed, "disasters").randint(times, 8 * times)):
             draw = loops.chance(seed, "disaster", number)
             if happens(f"disaster {number}"):
                 self._at(draw.uniform(since, until), draw.choice(kinds), draw)

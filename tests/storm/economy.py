@@ -1,7 +1,8 @@
-"""What programs may cost: no write that changes nothing, none that the last release could not read, and bounds for what they keep open and say."""
+"""What programs may cost: no write that changes nothing, none again and again without a pause, none that the last release could not read, and bounds for what they keep open and say."""
 
 from __future__ import annotations
 
+import collections
 import json
 
 from pumice.sim.identity import Key
@@ -11,6 +12,7 @@ MOST_CONNECTIONS = 60  # of one program: a watch of each kind, the lists before 
 MOST_TASKS = 150
 MOST_TIMERS = 150
 MOST_LINES = 40  # of its log, and as many more as there were faults
+MOST_REPEATED = 25  # of one write, word for word, within a second: whoever is refused waits longer each time
 SETTLED = 35.0  # seconds of fair weather after which everybody knows what was written
 
 
@@ -23,15 +25,30 @@ class Economy:
         self._reader = structs.Reader()
         self.fair_since = None
         self._unreadable = set()
+        self._repeated = {}  # when each write was sent of late, by its words
 
     def sent(self, process, method, path, data):
         """Hear of a write of a program."""
+        self._repeats((process, data))
         if method != "PATCH" or self.fair_since is None or self._world.loop.now < self.fair_since + SETTLED:
             return
         current = self._find(path)
         body = data.partition(b"\r\n\r\n")[2]
         if current is not None and body and _holds(current, json.loads(body)):
             self._complain("empty", f"{process} writes to {path[:100]} what is there: {body[:300].decode()}")
+
+    def _repeats(self, words):
+        """Complain of who hammers, once."""
+        now = self._world.loop.now
+        moments = self._repeated.setdefault(words, collections.deque(maxlen=MOST_REPEATED))
+        if len(moments) == MOST_REPEATED and now - moments[0] < 1.0:
+            self._complain("hammers", f"{words[0]} sends {MOST_REPEATED + 1} times in a second: {words[1][:200]!r}")
+            moments.clear()
+        moments.append(now)
+
+    def forget(self):
+        """Forget what was sent, where there is no end to what happens."""
+        self._repeated.clear()
 
     def seen(self, key, manifest):
         """Hear of an object that was stored."""

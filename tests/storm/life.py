@@ -25,10 +25,12 @@ def begun():
 
 
 class Life:
-    """Lives a seed, with a folder for disks. What is in `without` does not happen: acts of people and disasters by their names, `fates` for everything that happens to requests."""
+    """Lives a seed, with a folder for disks and as many seconds of `storm`. What is in `without` does not happen: acts of people and disasters by their names, `fates` for everything that happens to requests."""
 
-    def __init__(self, seed, folder, without=(), made=None):
+    def __init__(self, seed, folder, without=(), made=None, *, storm=STORM):
         self.seed = seed
+        self._over = START + storm  # when the weather turns fair
+        self._times = max(1, round(storm / STORM))  # as many acts and disasters as in one of usual length
         self.without = frozenset(without)
         self.happened = []  # names of acts and disasters
         self.given = []  # nodes
@@ -52,15 +54,15 @@ class Life:
             self._people.nodes.append(f"n{number}")
             self.given.append(objects.node(f"n{number}", rng.choice((4, 8))))
             made.create(self.given[-1])
-        made.loop.start("user", self._people.live(START, START + STORM))
+        made.loop.start("user", self._people.live(START, self._over, self._times))
         rough = rng.choice((0.05, 0.1, 0.2, 0.3))
         made.weather.rough = 0.0 if "fates" in self.without else rough
-        self._disasters.plan(self.seed, self._happens, START, START + STORM)
-        self._let_pass(START + STORM)
+        self._disasters.plan(self.seed, self._happens, START, self._over, self._times)
+        self._let_pass(self._over)
         self._disasters.end()
         if not self._silent:
             made.host.end_silence()
-        end = START + STORM + (SILENT if self._silent else FAIR)
+        end = self._over + (SILENT if self._silent else FAIR)
         self._let_pass(end)
         made.oracle.judge(end - QUIET)
         return made.oracle.broken

@@ -29,6 +29,28 @@ def context_of(process):
     return made
 
 
+class _Task(asyncio.Task):
+    """A task whose place in a set depends on when it was made, not on where: groups of tasks are sets, and end their members in that order."""
+
+    def __init__(self, coro, *, number, **options):
+        self._number = number
+        super().__init__(coro, **options)
+
+    def __hash__(self):
+        return self._number
+
+
+class _Future(asyncio.Future):
+    """A future like that."""
+
+    def __init__(self, *, number, loop):
+        self._number = number
+        super().__init__(loop=loop)
+
+    def __hash__(self):
+        return self._number
+
+
 class VirtualLoop(asyncio.AbstractEventLoop):
     """Runs callbacks at virtual moments; `now` is in seconds since the world began."""
 
@@ -40,6 +62,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         self._batch = collections.deque()  # what was ready when the turn began
         self._later = []
         self._number = 0
+        self._made = 0  # tasks and futures
         self._dead = set()
         self._tasks = {}
         self._paused = {}
@@ -80,10 +103,12 @@ class VirtualLoop(asyncio.AbstractEventLoop):
     # -- what asyncio asks of a loop ---------------------------------------------------------------------------
 
     def create_future(self):
-        return asyncio.Future(loop=self)
+        self._made += 1
+        return _Future(number=self._made, loop=self)
 
     def create_task(self, coro, *, name=None, context=None, **options):
-        made = asyncio.Task(coro, loop=self, name=name or "task", context=context, **options)
+        self._made += 1
+        made = _Task(coro, number=self._made, loop=self, name=name or "task", context=context, **options)
         process = PROCESS.get() if context is None else context.get(PROCESS, "world")
         self._tasks.setdefault(process, weakref.WeakSet()).add(made)
         return made

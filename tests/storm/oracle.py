@@ -67,6 +67,7 @@ class Oracle:
         for changes in self.offers.values():
             del changes[:-1]
         self.evictions.forget()
+        self.economy.forget()
 
     # -- while it lasts ----------------------------------------------------------------------------------------
 

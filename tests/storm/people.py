@@ -24,13 +24,13 @@ class People:
         self.jobs = []
         self.nodes = []
 
-    async def live(self, since, until):
+    async def live(self, since, until, times):
         made, loop = self._world, self._world.loop
         context = loops.context_of("user")
         way = lambda largest: network.Way(loop, made.host, "user", context, largest)  # noqa: E731
         async with Client(made.connection(), rng=loops.chance(self._seed, "user"), way=way) as client:
             draw = loops.chance(self._seed, "people")
-            moments = sorted(draw.uniform(since, until) for _ in range(draw.randint(6, 20)))
+            moments = sorted(draw.uniform(since, until) for _ in range(draw.randint(6 * times, 20 * times)))
             for number, moment in enumerate(moments):
                 await world.until(loop, moment)
                 if not self._happens(f"act {number}"):

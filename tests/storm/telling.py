@@ -23,11 +23,11 @@ def prepare():
     gc.freeze()
 
 
-def lived(seed, without=(), trace=None):
-    """Live a seed in a process of its own; gives what was broken, how many faults there were and what happened. `trace` is a file for every step that was stored."""
+def lived(seed, without=(), trace=None, storm=life.STORM):
+    """Live a seed in a process of its own; gives what was broken, how many faults there were and what happened. `trace` is a file for every step that was stored, `storm` how many seconds the weather is bad."""
 
     def live(folder):
-        made = life.Life(seed, folder, without, *_BEGUN[:1])
+        made = life.Life(seed, folder, without, *_BEGUN[:1], storm=storm)
         try:
             broken = made.live()
         except Exception:  # noqa: BLE001  a life that breaks down is a finding
@@ -66,12 +66,12 @@ def apart(work):
     return json.loads(text) if text else None
 
 
-def shrunk(seed, rule):
+def shrunk(seed, rule, storm=life.STORM):
     """Leave out what is not needed for a rule to be broken; gives what is left out."""
     without = set()
-    found = lived(seed)
+    found = lived(seed, storm=storm)
     for each in ("fates", *reversed(found["happened"])):
-        tried = lived(seed, without | {each})
+        tried = lived(seed, without | {each}, storm=storm)
         if any(name == rule for name, _ in tried["broken"]):
             without.add(each)
     return sorted(without)

@@ -53,6 +53,16 @@ def test_who_writes_without_the_lease_is_seen(made):
     assert rules(made) == ["lease"]
 
 
+def test_who_hammers_is_seen(made):
+    path = "/apis/scheduling.volcano.sh/v1beta1/queues"
+    for number in range(30):
+        made.oracle.economy.sent("sched-a#1", "POST", path, f"POST {path} {number}".encode())
+    assert rules(made) == []
+    for _ in range(30):
+        made.oracle.economy.sent("sched-a#1", "POST", path, b"POST the same")
+    assert rules(made) == ["hammers"]
+
+
 def group(made, name, least):
     metadata = {"name": name, "namespace": "a"}
     made.create(

@@ -19,7 +19,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from pumice.api import decoding, kinds, meta, names
+from pumice.api import decoding, kinds, meta
 from pumice.cache import (
     assumptions,
     claims,
@@ -30,6 +30,7 @@ from pumice.cache import (
     objects,
     pods,
     publishing,
+    required_queues,
     shadows,
     unserved,
 )
@@ -76,8 +77,7 @@ class Cache:
         self.assumptions = assumptions.Assumptions(self)
         self.publisher = publishing.Publisher(self)
         self._overtaking = handover.Overtaking(self.cluster)
-        self._queues_ensured = False
-        self._has_queues = False
+        self.required_queues = required_queues.RequiredQueues(self)
         self.failures: list[Exception] = []  # of the last `apply`, and of those between it and the cycle before
         self._early_failures: list[Exception] = []
 
@@ -138,12 +138,18 @@ class Cache:
                 self.broke(f"the answer to {_named(outcome.effect)} could not be taken in", error)
         self.native_groups.prepare()
         if not standby:
-            for part in (self.assumptions, self.publisher, self.pods, self.unserved, self.native_groups):
+            for part in (
+                self.assumptions,
+                self.publisher,
+                self.pods,
+                self.unserved,
+                self.native_groups,
+                self.required_queues,
+            ):
                 try:
                     part.review(now)
                 except Exception as error:  # noqa: BLE001  nor one part the others
                     self.broke(f"{type(part).__name__} could not be looked at", error)
-            self._ensure_queues()
         self._forget_jobs()
         if len(self.failures) > known:
             self.cluster.accounting.outdated = True  # whatever was left half done counts as what it is now
@@ -201,10 +207,8 @@ class Cache:
                 self.claims.settle(effect, outcome)
             case Patch() as effect:
                 self.publisher.settle(effect, outcome, now)
-            case Create() if outcome.failure is not None:
-                # The queues are asked for again at the next opportunity.
-                self._queues_ensured = False
-                self.cluster.changed += 1
+            case Create() as effect:
+                self.required_queues.settle(effect, outcome, now)
 
     def _forget_jobs(self) -> None:
         """Drop what is remembered of jobs that have neither group nor pods any more."""
@@ -214,16 +218,6 @@ class Cache:
                 self.record.forget(key)
                 self.publisher.forget_job(key)
 
-    def _ensure_queues(self) -> None:
-        """Create the two queues that must exist if the cluster does not have them: once, and again when there is none left, as after their kind was taken away and defined again."""
-        had, self._has_queues = self._has_queues, bool(self.cluster.queues)
-        if self._queues_ensured and (self._has_queues or not had):
-            return
-        self._queues_ensured = True
-        for manifest in required_queues(self.options):
-            if manifest["metadata"]["name"] not in self.cluster.queues:
-                self.world.send(Create(kind=kinds.QUEUE, manifest=manifest))
-
     def follow(self, *, kube_batch: bool, now: int) -> None:
         """Follow kube-batch's rules about pods without a group, or leave them; called between cycles."""
         if self.shadows.enabled != kube_batch:
@@ -232,7 +226,10 @@ class Cache:
 
     def next_wake(self) -> int | None:
         """Return when something here is due though no event may come."""
-        times = (part.next_wake() for part in (self.assumptions, self.publisher, self.pods, self.unserved))
+        times = (
+            part.next_wake()
+            for part in (self.assumptions, self.publisher, self.pods, self.unserved, self.required_queues)
+        )
         return min((time for time in times if time is not None), default=None)
 
     # -- bad objects -------------------------------------------------------------------------------------------
@@ -332,18 +329,3 @@ def _named(effect: Answerable) -> str:
 def _told_of(kind: kinds.Kind, metadata: meta.ObjectMeta) -> str:
     """Name an object as the memory of what was told does."""
     return metadata.uid or f"{kind.name} {metadata.namespace}/{metadata.name}"
-
-
-def required_queues(options: Options) -> list[dict[str, Any]]:
-    """Return the queues that must exist: the root and the default one; none where namespaces are the queues."""
-    if options.enable_namespace_as_queue:
-        return []
-    return [
-        {
-            "apiVersion": kinds.QUEUE.api_version,
-            "kind": kinds.QUEUE.name,
-            "metadata": {"name": name},
-            "spec": {"weight": 1, "reclaimable": reclaimable},
-        }
-        for name, reclaimable in ((names.ROOT_QUEUE, False), (options.default_queue, True))
-    ]

@@ -29,6 +29,7 @@ OBJECTS: Final[Names] = {
     "pumice.cache.pods": ("Pods",),
     "pumice.cache.preparing": ("Party", "Preparing", "Returning"),
     "pumice.cache.publishing": ("Publisher",),
+    "pumice.cache.required_queues": ("RequiredQueues",),
     "pumice.cache.retry_pauses": ("RetryPause", "RetryPauses"),
     "pumice.cache.shadows": ("Shadows",),
     "pumice.cache.unserved": ("Unserved",),

@@ -58,9 +58,9 @@ class Agenda:
         return not self._urgent and self._urgent_in_flight <= _FEW
 
     @property
-    def has_work(self) -> bool:
-        """Tell whether a worker would find something to do."""
-        return bool(self._urgent or self._status or (self._reports and self.is_calm))
+    def on_offer(self) -> int:
+        """How many workers would find something to do, at most: what waits behind its object or for a calm moment does not count."""
+        return len(self._urgent) + len(self._status) + (len(self._reports) if self.is_calm else 0)
 
     def put(self, effect: Answerable) -> list[Patch]:
         """Queue an effect behind those on the same object; returns the patches that need not be sent any more, for a bind if it succeeds; the last one comes first."""

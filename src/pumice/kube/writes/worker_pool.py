@@ -94,7 +94,7 @@ class WorkerPool:
         """Let idle workers look at what was queued."""
         if not self._stopping:
             self._start_patient()
-            self._wake_workers(self.agenda.waiting)
+            self._wake_workers(self.agenda.on_offer)
             self._tell_in_calm()
 
     def gathering_pause(self) -> float:
@@ -139,7 +139,7 @@ class WorkerPool:
             self._refill()
             found = self._next()
             if found is not None:
-                self._wake_workers(1 if self.agenda.has_work or (self._may_tell() and self._is_calm()) else 0)
+                self._wake_workers(1 if self.agenda.on_offer or (self._may_tell() and self._is_calm()) else 0)
                 self.at_work += 1
                 started = asyncio.get_running_loop().time()
                 try:

@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from pumice.api import kinds
-from pumice.cache.cache import required_queues
+from pumice.cache.required_queues import required_queues
 from pumice.kube import errors
 
 if TYPE_CHECKING:
