@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 from pumice.api import kinds
@@ -22,6 +23,11 @@ def claim_of(pod):
     return None
 
 
+def _meant(data):
+    """Give the uid of the pod that a request to delete means, None if it means whoever has the name."""
+    return json.loads(data.partition(b"\r\n\r\n")[2] or b"{}").get("preconditions", {}).get("uid")
+
+
 class Evictions:
     """Hears of every delete that a scheduler sends."""
 
@@ -38,8 +44,8 @@ class Evictions:
             self._markers[f"{found[1]}/{found[2]}"] = (process, self._world.loop.now)
         found = _PODS.match(path) if method == "DELETE" else None
         pod = self._world.store.find(Key(kinds.POD, *found.groups())) if found else None
-        if pod is None:
-            return
+        if pod is None or _meant(data) not in (None, pod["metadata"]["uid"]):
+            return  # whom it means is gone; another one may have its name
         name, claim = f"{found[1]}/{found[2]}", claim_of(pod)
         if claim is None:
             self._complain("unexplained", f"{process} deletes {name}, which does not say for whom")

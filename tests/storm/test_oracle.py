@@ -139,6 +139,15 @@ def test_a_delete_that_says_not_for_whom_is_seen(made):
     assert len(rules(made)) == 2
 
 
+def test_a_delete_that_means_another_pod_of_that_name_is_none_of_this_one(made):
+    lead(made, "volcano", "sched-a#1")
+    pod(made, "p", 1)
+    uid = made.store.find(Key(kinds.POD, "a", "p"))["metadata"]["uid"]
+    for meant, told in (("gone", []), (uid, ["unexplained"])):
+        made.oracle.sent("sched-a#1", DELETE + json.dumps({"preconditions": {"uid": meant}}).encode(), "")
+        assert rules(made) == told
+
+
 def test_an_eviction_in_vain_and_one_that_was_not_finished_are_seen(made):
     lead(made, "volcano", "sched-a#1")
     group(made, "g", 1)
