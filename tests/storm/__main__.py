@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import collections
+import contextlib
 import sys
 import time
 from multiprocessing.pool import ThreadPool
@@ -51,19 +52,21 @@ def _tell(options):
 
 
 def _search(options):
-    started, faults, broken = time.perf_counter(), collections.Counter(), 0
-    with ThreadPool(options.jobs) as pool:
-        seeds = range(options.first, options.first + options.seeds)
+    """Live seeds until they are through or somebody ends it, and tell what was borne and found until then."""
+    started, faults, lives, broken = time.perf_counter(), collections.Counter(), 0, 0
+    seeds = range(options.first, options.first + options.seeds)
+    with ThreadPool(options.jobs) as pool, contextlib.suppress(KeyboardInterrupt):
         for seed, found in pool.imap_unordered(lambda seed: (seed, telling.lived(seed, storm=options.storm)), seeds):
             faults.update(found["faults"])
             for rule, text in found["broken"]:
                 print(f"seed {seed}: {rule}: {text}", flush=True)  # noqa: T201
-            broken += bool(found["broken"])
+            lives, broken = lives + 1, broken + bool(found["broken"])
+            if sys.stderr.isatty():
+                print(f"\r{lives} of {options.seeds} lives, {faults.total()} faults ", end="", file=sys.stderr)  # noqa: T201
     seconds = time.perf_counter() - started
-    print(f"{options.seeds} lives, {sum(faults.values())} faults, {broken} lives with findings, {seconds:.0f} s")  # noqa: T201
-    print("  " + ", ".join(f"{count} {name}" for name, count in faults.most_common()))  # noqa: T201
-    sys.stdout.flush()
-    return 1 if broken else 0
+    print(f"{lives} of {options.seeds} lives, {faults.total()} faults, {broken} lives with findings, {seconds:.0f} s")  # noqa: T201
+    print("  " + ", ".join(f"{count} {name}" for name, count in faults.most_common()), flush=True)  # noqa: T201
+    return 1 if broken or lives < options.seeds else 0
 
 
 if __name__ == "__main__":
