@@ -7,6 +7,7 @@ from pumice.kube import errors
 from pumice.kube.calls.client import Client
 from pumice.local_cluster import node_health
 from pumice.manifests import resources as definitions
+from pumice.sim.identity import Key
 from tests.storm import loop as loops
 from tests.storm import network, objects, world
 
@@ -136,15 +137,19 @@ class People:
         await client.request("PATCH", f"{DEFINITIONS}/{name}", body=body, content_type="application/merge-patch+json")
 
     async def _report_wrongly(self, client, rng):
-        """Let a kubelet lose sight of a pod, and say again what it said before, twice."""
+        """Let a kubelet lose sight of a pod, and say again what it said before, twice; of a pod that has ended meanwhile it says nothing."""
         running = [each for each in self._world.oracle.alive() if each["status"].get("phase") == "Running"]
         if not running:
             return
         pod = rng.choice(sorted(running, key=lambda each: each["metadata"]["name"]))
         where = (objects.NAMESPACE, pod["metadata"]["name"])
-        uid = {"uid": pod["metadata"]["uid"]}
         for phase in ("Unknown", "Running", "Running"):
-            await client.patch(kinds.POD, *where, {"metadata": uid, "status": {"phase": phase}}, subresource="status")
+            present = self._world.store.find(Key(kinds.POD, *where))
+            if present is None or present["status"].get("phase") not in ("Running", "Unknown"):
+                return
+            meant = {each: present["metadata"][each] for each in ("uid", "resourceVersion")}
+            body = {"metadata": meant, "status": {"phase": phase}}
+            await client.patch(kinds.POD, *where, body, subresource="status")
             await self._wait(rng.uniform(0, 1))
 
     async def _put_right(self, client):
