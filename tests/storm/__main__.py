@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import collections
 import contextlib
+import signal
 import sys
 import time
 from multiprocessing.pool import ThreadPool
@@ -53,6 +54,7 @@ def _tell(options):
 
 def _search(options):
     """Live seeds until they are through or somebody ends it, and tell what was borne and found until then."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     started, faults, lives, broken = time.perf_counter(), collections.Counter(), 0, 0
     seeds = range(options.first, options.first + options.seeds)
     with ThreadPool(options.jobs) as pool, contextlib.suppress(KeyboardInterrupt):
