@@ -7,7 +7,8 @@ import random
 import numpy as np
 import pytest
 
-from pumice.plugins.timeline.profile import NEVER, Profile
+from pumice.plugins.timeline import profile as profiles
+from pumice.plugins.timeline.profile import NEVER, Need, Profile
 
 NODES, LAST = 3, 40
 
@@ -78,3 +79,61 @@ def test_steps_add_up_to_all_that_was_given_and_taken(seed):
         assert (profile.least(start, stop) == plain.least(start, stop)).all()
         below = any((plain.at(moment) < 0).any() for moment in range(start, 3 * LAST))
         assert profile.is_overbooked(start) == below
+
+
+def held(room, need):
+    """Count the pods that a node with some room takes."""
+    room = room[need.columns]
+    fits = [int(left) // int(each) for left, each in zip(room, need.amounts, strict=True) if each > 0]
+    return 0 if (room < 0).any() else max(0, min([need.count, *fits]))
+
+
+def enough(plain, need, start, stop):
+    rooms = [plain.at(moment) for moment in range(start, min(stop, 3 * LAST))]
+    may = np.ones(NODES, dtype=bool) if need.may is None else need.may
+    return sum(min(held(room[row], need) for room in rooms) for row in range(NODES) if may[row]) >= need.count
+
+
+def needed(chance):
+    may = chance.choice((None, np.array([chance.random() < 0.7 for _ in range(NODES)])))
+    return Need(np.arange(2), np.array([chance.randrange(4), chance.randrange(1, 4)]), chance.randrange(1, 5), may)
+
+
+@pytest.mark.parametrize("levels", [0, 16])
+@pytest.mark.parametrize("seed", range(40))
+def test_there_is_room_from_the_first_time_at_which_all_that_was_given_and_taken_leaves_enough(
+    seed, levels, monkeypatch
+):
+    monkeypatch.setattr(profiles, "LEVELS", levels)
+    chance = random.Random(seed)  # noqa: S311
+    plain, profile = Plain(np.array([abs(amount(chance)) for _ in range(NODES)])), Profile()
+    profile.build(plain.room, {})
+    for _ in range(6):
+        changed(chance, profile, plain)
+        needs = [needed(chance) for _ in range(chance.randrange(1, 3))]
+        since, run = chance.randrange(LAST), chance.choice((chance.randrange(1, LAST), NEVER))
+        fits = [t for t in range(since, 2 * LAST) if all(enough(plain, need, t, t + run) for need in needs)]
+        found = list(profile.candidates(needs, since, run))
+        assert found[:1] == fits[:1]
+        assert set(found) <= set(fits)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_two_profiles_beside_each_other_have_what_both_have(seed):
+    chance = random.Random(seed)  # noqa: S311
+    pairs = []
+    for _ in range(2):
+        plain, profile = Plain(np.array([amount(chance) for _ in range(NODES)])), Profile()
+        profile.build(plain.room, {})
+        for _ in range(chance.randrange(6)):
+            changed(chance, profile, plain)
+        pairs.append((plain, profile))
+    (plain, profile), (other_plain, other) = pairs
+    both = profile.beside(other)
+    other.compact()
+    row, room = chance.randrange(NODES), amount(chance)
+    profile.rebuild(row, room, [], other)
+    for moment in range(0, 2 * LAST, 3):
+        assert (both.at(moment) == plain.at(moment) + other_plain.at(moment)).all()
+        assert (other.at(moment) == other_plain.at(moment)).all()
+        assert (profile.at(moment)[row] == room + other_plain.at(moment)[row]).all()

@@ -1,28 +1,31 @@
 """Forecasts: when jobs that wait are expected to start, where, for whom they wait, and why that has moved.
 
-Who holds room says so. Others are planned in the same way behind them, each with those before it in place, and nothing is held. That is looked at again when a tenth of the time that was left, and at
-least a minute, has passed, or when what was planned cannot be any more: a forecast that moved by less would not be written.
+Who holds room says so. Others are planned in the same way behind them, each with those before it in place, and nothing is held. That is due to be looked at again when a tenth of the time that was left,
+and at least a minute, has passed, or the planned start has: a forecast that moved by less would not be written. Who was never told anything is planned at once. Of those who are due, one is looked at for
+every two times at which there is a cycle, what was spared before included, and who has been due for the longest time comes first: a queue of thousands costs no more than what changes.
 """
 
 from __future__ import annotations
 
-import itertools
+import heapq
 from typing import TYPE_CHECKING
 
 import msgspec
-import numpy as np
 
 from pumice.api import duration, names, scheduling
 from pumice.framework.findings import Forecast
 from pumice.plugins.timeline import texts, waits
+from pumice.plugins.timeline.ledger import on_nodes
 from pumice.plugins.timeline.planning import Wanted
-from pumice.plugins.timeline.profile import NEVER
+from pumice.plugins.timeline.promises import Promises
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from pumice.framework.findings import Refused
     from pumice.framework.searching import Search
     from pumice.framework.session import Session
+    from pumice.model.cluster import Cluster
     from pumice.model.job import Job
     from pumice.plugins.timeline.estimates import Estimates
     from pumice.plugins.timeline.ledger import Booking, Ledger
@@ -32,6 +35,8 @@ if TYPE_CHECKING:
 MOVED = duration.MINUTE
 TENTH = 10
 MOST = 5  # searches in a cycle for those who hold nothing, each some 15 ms at 1,000 nodes; others follow a second later
+PRICE = 2  # times at which there is a cycle, for a second look at one job
+SPARED = 32 * PRICE  # no more looks are saved up, and so many are worth going through all who wait
 
 
 class Told(msgspec.Struct, eq=False):
@@ -41,29 +46,43 @@ class Told(msgspec.Struct, eq=False):
     booking: Booking | None
     again: int
 
+    @property
+    def is_reserved(self) -> bool:
+        """Whether room is held for the job."""
+        return self.forecast.condition.reason == names.REASON_RESERVED
 
-class Shadow(msgspec.Struct, eq=False):
+
+class Shadow:
     """Room over time with what is only planned in it too."""
 
-    profile: Profile
-    bookings: dict[str, Booking]
+    def __init__(self, profile: Profile, held: Mapping[str, Booking], planned: Callable[[], Iterable[Booking]]) -> None:
+        self.profile = profile
+        self._held = held
+        self._planned = planned
+
+    @property
+    def bookings(self) -> dict[str, Booking]:
+        """What is promised, and what is planned as if it were."""
+        planned = {each.job: msgspec.structs.replace(each, laid=True) for each in self._planned()}
+        return {**planned, **self._held}
 
 
 class Waiting(msgspec.Struct, frozen=True, eq=False):
     """Jobs that found no room in this cycle, in the order in which they were tried; those that were not looked at since they would find none; and those that nobody tried, after all others."""
 
     tried: Mapping[str, Job]
-    resting: Mapping[str, Job]
+    resting: Mapping[str, Refused]
     others: Mapping[str, Job]
 
-    def __iter__(self) -> Iterator[str]:
-        return itertools.chain(self.tried, self.resting, self.others)
+    def __contains__(self, key: str) -> bool:
+        return key in self.tried or key in self.resting or key in self.others
 
     def in_order(self, session: Session) -> dict[str, Job]:
         """Return all of them in planning order."""
         if not self.resting:
             return {**self.tried, **self.others}
-        listed = session.job_order.sort([*self.tried.values(), *self.resting.values()])
+        jobs = session.cluster.jobs
+        listed = session.job_order.sort([*self.tried.values(), *(jobs[key] for key in self.resting)])
         return {**{job.key: job for job in listed}, **self.others}
 
 
@@ -75,97 +94,238 @@ class Forecasts:
         self._planner = planner
         self._estimates = estimates
         self._told: dict[str, Told] = {}
-        self.is_behind = False  # whether some are left to be planned a second later
+        self._reserved: dict[str, None] = {}  # those of them for whom room is held
+        self._planned = Promises()  # what the others were told, as if it were promised
+        self._begun = -1
+        self._alarms: list[tuple[int, str]] = []
+        self._due: dict[str, None] = {}  # who is to be looked at again, who is due for the longest time first
+        self._order: list[str] = []  # who is planned, in planning order, as that was found last
+        self._looks, self._time = SPARED, -1
+        self._changed: dict[str, None] = {}
+        self._left: dict[str, None] = {}  # who is left to be planned a second later
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether some are left to be planned a second later."""
+        return bool(self._left)
 
     def tell(self, session: Session, waiting: Waiting, yielded: Iterable[str]) -> None:
         """Say of every job that waits, in planning order, when it is expected to start; who was not looked at is told only what is new."""
-        pending = session.cluster.pending_jobs
-        for key in self._told.keys() - pending.keys():
-            del self._told[key]
-        self.is_behind = False
-        held, before = self._ledger.bookings, dict(self._told)
-        for key, booking in held.items():
-            job = session.cluster.jobs[key]
-            known = self._told.get(key)
-            if known is None or known.booking is not booking or session.started >= known.again:
-                self._tell(session, job, booking, names.REASON_RESERVED, self._ledger.bookings)
-        if session.search is not None and any(self._is_due(session, key) for key in waiting if key not in held):
-            behind = {key: job for key, job in waiting.in_order(session).items() if key not in held}
-            self._plan(session, session.search, behind, set(yielded))
-        ahead = dict(held)
-        for key in dict.fromkeys((*held, *waiting)):
-            told = self._told.get(key)
-            if told is None:
+        self._catch_up(session, waiting)
+        held, now = self._ledger.bookings, session.started
+        due = [key for key in self._due if key in held]
+        for key in dict.fromkeys((*self._ledger.news, *due)):
+            if (booking := held.get(key)) is not None:
+                known = self._told.get(key)
+                if known is None or known.booking is not booking or now >= known.again:
+                    self._tell(
+                        session, session.cluster.jobs[key], booking, names.REASON_RESERVED, (self._ledger.promised,)
+                    )
+        self._ledger.news.clear()
+        if session.search is not None:
+            lost = self._reserved.keys() - held.keys() if self._reserved else ()
+            urgent = [key for key in (*lost, *yielded, *self._left) if key in waiting and key not in held]
+            self._plan(session, session.search, waiting, urgent)
+        self._foresee(session, waiting)
+
+    def _foresee(self, session: Session, waiting: Waiting) -> None:
+        """Say what was told of those that were tried, and of others what is new."""
+        jobs, told, held = session.cluster.jobs, self._told, self._ledger.bookings
+        if session.is_asked:
+            ahead = Promises()
+            ahead.begin(self._ledger.profile.nodes, len(session.cluster.vocabulary))
+            for key in dict.fromkeys((*held, *waiting.in_order(session))):
+                if (known := told.get(key)) is not None:
+                    session.findings.foresee(jobs[key], self._in_full(session, known, ahead))
+            return
+        first = [key for key in self._changed if key in held]
+        for key in dict.fromkeys((*first, *waiting.tried, *self._changed, *waiting.others)):
+            known = told.get(key)
+            if known is None or (key not in held and key not in waiting):
                 continue
             if key in waiting.resting:
-                if (known := before.get(key)) is not None and known.forecast.condition is told.forecast.condition:
-                    continue
-                session.findings.attempt(waiting.resting[key])
-            forecast = self._in_full(session, told, ahead) if session.is_asked else told.forecast
-            session.findings.foresee(session.cluster.jobs[key], forecast)
+                session.findings.attempt(jobs[key])
+            session.findings.foresee(jobs[key], known.forecast)
 
-    def _in_full(self, session: Session, told: Told, ahead: dict[str, Booking]) -> Forecast:
+    def _in_full(self, session: Session, told: Told, ahead: Promises) -> Forecast:
         """Return a forecast with what would bring it forward, behind what is planned before it."""
         if told.booking is None:
             return told.forecast
-        ahead[told.booking.job] = told.booking
-        sooner = waits.sooner(waits.awaited(session, self._ledger, told.booking, ahead))
+        if (found := on_nodes(session.cluster, told.booking)) is None:
+            return told.forecast
+        sooner = waits.sooner(waits.awaited(session, self._ledger, told.booking, [ahead]))
+        ahead.put(told.booking.job, *found, told.booking.start, told.booking.stop)
         return msgspec.structs.replace(told.forecast, sooner=sooner)
 
-    def _is_due(self, session: Session, key: str) -> bool:
-        """Tell whether the forecast of a job that holds nothing has to be looked at."""
-        told, now = self._told.get(key), session.started
-        if told is None or told.forecast.condition.reason == names.REASON_RESERVED or now >= told.again:
-            return True
-        return told.booking is not None and told.booking.start <= now
+    # -- who is to be looked at --------------------------------------------------------------------------------
 
-    def _plan(self, session: Session, search: Search, waiting: Mapping[str, Job], yielded: set[str]) -> None:
-        """Plan jobs that hold nothing one after the other, as far as they have to be."""
-        shadow = Shadow(self._ledger.profile.copy(), dict(self._ledger.bookings))
-        standing: list[Booking] = []
-        last = self._planner.searches + MOST
-        for key, job in waiting.items():
-            told = self._told.get(key)
-            if told is not None and not self._is_due(session, key) and key not in yielded:
-                if told.booking is not None:
-                    standing.append(told.booking)
+    def _catch_up(self, session: Session, waiting: Waiting) -> None:
+        """Forget those who wait no more, and find out who is due."""
+        cluster, now, told = session.cluster, session.started, self._told
+        self._changed = {}
+        looked_at = (*session.findings.attempted, *cluster.dirty_jobs)
+        held = self._ledger.bookings
+        over = [key for key in looked_at if key in told and key not in held and key not in waiting]
+        for key in (*(told.keys() - cluster.pending_jobs.keys()), *over):
+            if key in told:
+                self._forget(key)
+        if self._begun != self._ledger.begun:
+            self._begun = self._ledger.begun
+            self._planned.begin(self._ledger.profile.nodes, len(cluster.vocabulary))
+            for booking in self._all_planned():
+                self._put(cluster, booking)
+        while self._alarms and self._alarms[0][0] <= now:
+            moment, key = heapq.heappop(self._alarms)
+            if (known := told.get(key)) is not None and _alarm(known) == moment:
+                self._due[key] = None
+        if now > self._time:
+            self._looks, self._time = min(self._looks + 1, SPARED), now
+
+    def _forget(self, key: str) -> None:
+        del self._told[key]
+        self._due.pop(key, None)
+        self._reserved.pop(key, None)
+        if key in self._planned:
+            self._planned.drop(key)
+
+    def _note(self, session: Session, key: str, told: Told) -> None:
+        """Keep what a job is told."""
+        before = self._told.get(key)
+        if before is None or before.forecast.condition is not told.forecast.condition:
+            self._changed[key] = None
+        self._told[key] = told
+        self._due.pop(key, None)
+        self._left.pop(key, None)
+        heapq.heappush(self._alarms, (_alarm(told), key))
+        if key in self._planned:
+            self._planned.drop(key)
+        if told.is_reserved:
+            self._reserved[key] = None
+        else:
+            self._reserved.pop(key, None)
+            if told.booking is not None:
+                self._put(session.cluster, told.booking)
+
+    def _put(self, cluster: Cluster, booking: Booking) -> None:
+        """Take what a job was told for promised, if its nodes are there."""
+        if (found := on_nodes(cluster, booking)) is not None:
+            self._planned.put(booking.job, *found, booking.start, booking.stop)
+
+    # -- planning ----------------------------------------------------------------------------------------------
+
+    def _plan(self, session: Session, search: Search, waiting: Waiting, urgent: Sequence[str]) -> None:
+        """Plan those who hold nothing and have to be looked at: who comes last in planning order behind all others, anybody else when all are gone through."""
+        held, told = self._ledger.bookings, self._told
+        self._left = {}
+        self._planned_until = self._planner.searches + MOST
+        new = [key for key in (*waiting.tried, *waiting.others) if key not in told and key not in held]
+        due = [key for key in self._due if key not in held and key in waiting]
+        looks = min(len(due), self._looks // PRICE)
+        if looks < len(due) and self._looks < SPARED:
+            looks = 0
+        chosen = dict.fromkeys((*urgent, *due[:looks]))
+        self._looks -= PRICE * looks
+        if new and (waiting.others or not self._is_last(session, new[0])):
+            chosen.update(dict.fromkeys(new))
+            new = []
+        if chosen:
+            behind = {key: job for key, job in waiting.in_order(session).items() if key not in held}
+            self._go_through(session, search, behind, chosen)
+            self._order = [key for key in behind if key in told]
+        if new:
+            self._plan_last(session, search, new)
+
+    def _is_last(self, session: Session, key: str) -> bool:
+        """Tell whether a job comes after all that are planned."""
+        jobs, order = session.cluster.jobs, self._order
+        while order and order[-1] not in self._told:
+            order.pop()
+        return not order or session.job_order.compare(jobs[order[-1]], jobs[key]) < 0
+
+    def _plan_last(self, session: Session, search: Search, new: Sequence[str]) -> None:
+        """Plan jobs that come after all others, in planning order."""
+        jobs, cluster = session.cluster.jobs, session.cluster
+        profile = self._ledger.profile.beside(self._planned.profile)
+        shadow = Shadow(profile, self._ledger.bookings, self._all_planned)
+        for key in new:
+            if not self._may_search(session, key):
                 continue
-            if self._planner.searches >= last:
-                session.wake_at(session.started + duration.SECOND)
-                self.is_behind = True
-                return
-            _lay(session, shadow, standing)
-            standing = []
-            length = self._estimates.of(session.cluster, job).length
-            wanted = Wanted(job, length, session.started + 1)
-            booking = self._planner.book(session, search, wanted, shadow)
-            self._tell(session, job, booking, names.REASON_PLANNED, shadow.bookings)
-            if booking is not None:
-                standing.append(booking)
+            booking = self._look(session, search, jobs[key], shadow, (self._ledger.promised, self._planned))
+            self._order.append(key)
+            if booking is not None and (found := on_nodes(cluster, booking)) is not None:
+                profile.change(found[0], -found[1], booking.start, booking.stop)
+
+    def _all_planned(self) -> list[Booking]:
+        return [each.booking for each in self._told.values() if each.booking is not None and not each.is_reserved]
+
+    def _go_through(
+        self, session: Session, search: Search, behind: Mapping[str, Job], chosen: Mapping[str, None]
+    ) -> None:
+        """Plan some jobs, each with those before it in planning order in place."""
+        ledger = self._ledger
+        before: list[Booking] = []
+        ahead = Promises()
+        ahead.begin(ledger.profile.nodes, len(session.cluster.vocabulary))
+        laid, left = 0, len(chosen)
+        for key, job in behind.items():
+            if not left:
+                break
+            if key in chosen:
+                left -= 1
+                if not self._may_search(session, key):
+                    continue
+                found = ((each, on_nodes(session.cluster, each)) for each in before[laid:])
+                ahead.put_all([(each.job, *nodes, each.start, each.stop) for each, nodes in found if nodes is not None])
+                laid = len(before)
+                shadow = Shadow(ledger.profile.beside(ahead.profile), ledger.bookings, lambda: before)
+                self._look(session, search, job, shadow, (ledger.promised, ahead))
+            if (known := self._told.get(key)) is not None and known.booking is not None:
+                before.append(known.booking)
+
+    def _may_search(self, session: Session, key: str) -> bool:
+        """Tell whether there may be another search in this cycle; whom that leaves out has its turn a second later."""
+        if self._planner.searches < self._planned_until:
+            return True
+        session.wake_at(session.started + duration.SECOND)
+        self._left[key] = None
+        return False
+
+    def _look(
+        self, session: Session, search: Search, job: Job, shadow: Shadow, promised: Iterable[Promises]
+    ) -> Booking | None:
+        """Find out when a job can start, and tell it."""
+        length = self._estimates.of(session.cluster, job).length
+        booking = self._planner.book(session, search, Wanted(job, length, session.started + 1), shadow)
+        self._tell(session, job, booking, names.REASON_PLANNED, promised)
+        return booking
 
     # -- words -------------------------------------------------------------------------------------------------
 
     def _tell(
-        self, session: Session, job: Job, booking: Booking | None, reason: str, bookings: Mapping[str, Booking]
+        self, session: Session, job: Job, booking: Booking | None, reason: str, promised: Iterable[Promises]
     ) -> None:
         """Make the forecast of a job, unless it is the one that stands."""
         now, before = session.started, self._before(job)
+        if job.key in self._planned:
+            self._planned.drop(job.key)
         if booking is None:
             text = waits.unknown(session, self._ledger, self._planner, self._estimates, job)
             condition = _condition(names.REASON_UNKNOWN, text)
-            self._told[job.key] = Told(Forecast(condition, None, {}), None, now + MOVED)
+            stands = before is not None and before[0] == condition
+            forecast = Forecast(before[0] if before is not None and stands else condition, None, {})
+            self._note(session, job.key, Told(forecast, None, now + MOVED))
             return
         start = max(booking.start, now)
         again = now + max(MOVED, (start - now) // TENTH)
         if before is not None and before[0].reason == reason and not _has_moved(before[1], start, now):
-            self._told[job.key] = Told(Forecast(before[0], before[1], booking.nodes), booking, again)
+            self._note(session, job.key, Told(Forecast(before[0], before[1], booking.nodes), booking, again))
             return
-        awaited = waits.awaited(session, self._ledger, booking, bookings)
+        awaited = waits.awaited(session, self._ledger, booking, promised)
         text = f"expected at {texts.moment(start, now)} on {texts.nodes(booking.nodes)}{waits.told(awaited, now)}"
         if before is not None and before[1] is not None and _has_moved(before[1], start, now):
             why = waits.cause(session, self._ledger, awaited, booking, later=start > before[1])
             text = f"{text}; moved from {texts.moment(before[1], now)}: {why}"
-        self._told[job.key] = Told(Forecast(_condition(reason, text), start, booking.nodes), booking, again)
+        self._note(session, job.key, Told(Forecast(_condition(reason, text), start, booking.nodes), booking, again))
 
     def _before(self, job: Job) -> tuple[scheduling.PodGroupCondition, int | None] | None:
         """Return what was told of a job, after a restart by its condition, and the time that it gives."""
@@ -203,19 +363,6 @@ def _has_moved(before: int | None, start: int, now: int) -> bool:
     return abs(start - before) > max(MOVED, (max(start, before) - now) // TENTH)
 
 
-def _lay(session: Session, shadow: Shadow, bookings: Iterable[Booking]) -> None:
-    """Take the room of bookings off a shadow, as far as their nodes are there."""
-    nodes, width = session.cluster.nodes, len(session.cluster.vocabulary)
-    rows, amounts, starts, stops = [], [], [], []
-    for booking in bookings:
-        shadow.bookings[booking.job] = msgspec.structs.replace(booking, laid=True)
-        for name, amount in booking.amounts.items():
-            record = nodes.by_name.get(name)
-            if record is not None and record.row < nodes.count and len(amount) == width:
-                rows.append(record.row)
-                amounts.append(amount)
-                starts.append(booking.start)
-                stops.append(min(booking.stop, NEVER))
-    if rows:
-        arrays = (np.array(each, dtype=np.int64) for each in (rows, amounts, starts, stops))
-        shadow.profile.take(*arrays)
+def _alarm(told: Told) -> int:
+    """Return when a job is due to be looked at again."""
+    return told.again if told.booking is None or told.is_reserved else min(told.again, told.booking.start)

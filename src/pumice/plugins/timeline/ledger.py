@@ -12,6 +12,7 @@ from pumice.model.reading import instant
 from pumice.model.statuses import GOING, PLACED, Status
 from pumice.plugins.timeline.estimates import departure, planned_end
 from pumice.plugins.timeline.profile import NEVER, Profile
+from pumice.plugins.timeline.promises import Promises
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -56,6 +57,9 @@ class Ledger:
         self._estimates = estimates
         self._resolution = resolution
         self.profile = Profile()
+        self.promised = Promises()
+        self.begun = 0  # how often the nodes were other ones
+        self.news: dict[str, None] = {}  # who was promised something since that was last asked for
         self.gained = False
         self.moves = 0  # grows with everything that may change an answer
         self.ends: list[dict[str, int]] = []  # by row: when each pod ends
@@ -105,6 +109,8 @@ class Ledger:
         n = table.count
         self._rooms: Matrix = table.idle_at(slice(n)) - table.pipelined[:n]
         self.profile.build(self._rooms, given)
+        self.promised.begin(n, self._rooms.shape[1])
+        self.begun += 1
         self._soonest = np.array([min(ends.values(), default=NEVER) for ends in self.ends], dtype=np.int64)
         self._bound = {uid: moment for uid, moment in self._bound.items() if uid in cluster.tasks}
         self.gained = True
@@ -131,13 +137,7 @@ class Ledger:
         self._offered[row] = offered
         self.ends[row] = ends
         self._soonest[row] = min(ends.values(), default=NEVER)
-        name = table.records[row].name
-        for booking in self.bookings.values():
-            if booking.laid and (amount := booking.amounts.get(name)) is not None:
-                listed.append((booking.start, -amount))
-                if booking.stop < NEVER:
-                    listed.append((booking.stop, amount))
-        self.profile.rebuild(row, room, listed)
+        self.profile.rebuild(row, room, listed, self.promised.profile)
         return True
 
     def _ends(self, cluster: Cluster, record: NodeRecord, now: int) -> tuple[dict[str, int], list[tuple[int, Vector]]]:
@@ -200,17 +200,15 @@ class Ledger:
 
     def lay(self, cluster: Cluster, booking: Booking) -> bool:
         """Take the room of a booking off the timeline; False if a node is gone, or resources are counted anew."""
-        records = cluster.nodes.by_name
-        rows, amounts = [], []
-        for name, amount in booking.amounts.items():
-            record = records.get(name)
-            if record is None or record.row >= cluster.nodes.count or len(amount) != len(cluster.vocabulary):
-                return False
-            rows.append(record.row)
-            amounts.append(-amount)
-        self.profile.change(rows, np.array(amounts, dtype=np.int64), booking.start, booking.stop)
+        found = on_nodes(cluster, booking)
+        if found is None:
+            return False
+        rows, amounts = found
+        self.profile.change(rows, -amounts, booking.start, booking.stop)
+        self.promised.put(booking.job, rows, amounts, booking.start, booking.stop)
         booking.laid = True
         self.bookings[booking.job] = booking
+        self.news[booking.job] = None
         self.moves += 1
         return True
 
@@ -219,6 +217,7 @@ class Ledger:
         if booking.laid:
             rows = self.rows(cluster, booking)
             self.profile.change(rows, np.array(list(booking.amounts.values())), booking.start, booking.stop)
+            self.promised.drop(booking.job)
             booking.laid = False
             self.moves += 1
 
@@ -235,6 +234,18 @@ class Ledger:
         """Tell whether the room of a booking is there for it."""
         columns = np.flatnonzero(np.any([amount != 0 for amount in booking.amounts.values()], axis=0))
         return self.profile.covers(self.rows(cluster, booking), booking.start, booking.stop, columns)
+
+
+def on_nodes(cluster: Cluster, booking: Booking) -> tuple[list[int], Matrix] | None:
+    """Return the rows of the nodes that a booking is on, and the amounts there; None if a node is gone, or resources are counted anew."""
+    nodes, width = cluster.nodes, len(cluster.vocabulary)
+    rows = []
+    for name, amount in booking.amounts.items():
+        record = nodes.by_name.get(name)
+        if record is None or record.row >= nodes.count or len(amount) != width:
+            return None
+        rows.append(record.row)
+    return rows, np.array(list(booking.amounts.values()), dtype=np.int64)
 
 
 def amounts_by_node(places: Sequence[tuple[Task, NodeRecord]]) -> dict[str, Vector]:

@@ -286,11 +286,10 @@ class Timeline(Plugin):
         self._warn(session)
         if self._later and session.search is not None:
             turns.reserve(session, session.search, self.holders, self._later)
-        resting = {key: session.cluster.jobs[key] for key in session.findings.dormant}
-        known = {**self.blocked_jobs, **resting}
-        others = turns.left_out(session, known, self.settings.max_jobs)
+        resting = session.findings.dormant
+        others = turns.left_out(session, (self.blocked_jobs, resting), self.settings.max_jobs)
         self.forecasts.tell(session, forecasts.Waiting(self.blocked_jobs, resting, others), self.holders.given_up)
-        if not known and not others and not len(self.holders):
+        if not self.blocked_jobs and not resting and not others and not len(self.holders):
             return
         begin = soonest(self.ledger.bookings.values(), now)
         for moment in (begin, self.ledger.next_end):

@@ -20,10 +20,12 @@ if TYPE_CHECKING:
     from pumice.model.resources import Matrix, Vector
 
     Mask = npt.NDArray[np.bool_]
+    Window = tuple[int, Vector, Vector]
 
 NEVER = 2**62
 BEGINNING = -NEVER
 PLENTY = np.iinfo(np.int64).max
+LEVELS = 16  # of more numbers of pods that a node may hold, times are looked at one by one
 
 
 class Need(msgspec.Struct, frozen=True, eq=False):
@@ -56,11 +58,46 @@ class Profile:
         pieces = [_piece(room[row], ends.get(row, ())) for row in range(self.nodes)]
         self._put(list(range(self.nodes)), pieces)
 
-    def rebuild(self, row: int, room: Vector, ends: Iterable[tuple[int, Vector]]) -> None:
-        """Begin anew with one node: what it has now, and what it gets back, or has to give if that is negative, when."""
+    def rebuild(
+        self, row: int, room: Vector, ends: Iterable[tuple[int, Vector]], beside: Profile | None = None
+    ) -> None:
+        """Begin anew with one node: what it has now, what it gets back, or has to give if that is negative, when, and what another profile has there."""
         starts, matrix = _piece(room, ends)
+        if beside is not None:
+            starts, matrix = _added(starts, matrix, *beside.stretches(row))
         begin, end = self._bounds(row)
         self._splice(begin, end, row, starts, matrix)
+
+    def beside(self, other: Profile) -> Profile:
+        """Return the sum of this profile and another one of the same nodes."""
+        if not self.nodes:
+            return Profile()
+        rows, starts = np.concatenate((self._rows, other._rows)), np.concatenate((self._starts, other._starts))
+        order = np.lexsort((starts, rows))
+        rows, starts, ours = rows[order], starts[order], order < len(self._rows)
+        last = np.append((rows[1:] != rows[:-1]) | (starts[1:] != starts[:-1]), True)
+        found = Profile()
+        found.nodes = self.nodes
+        found._rows, found._starts = rows[last], starts[last]
+        counted = np.cumsum(ours)[last]
+        found._room = self._room[counted - 1] + other._room[np.flatnonzero(last) - counted]
+        found._index()
+        return found
+
+    def stretches(self, row: int) -> tuple[Vector, Matrix]:
+        """Return when the stretches of a node begin, and its room in each."""
+        begin, end = self._bounds(row)
+        return self._starts[begin:end], self._room[begin:end]
+
+    def compact(self) -> None:
+        """Make one of stretches after each other that have the same room."""
+        keep = np.append(True, (self._room[1:] != self._room[:-1]).any(axis=1))[: len(self._rows)]
+        keep[self._firsts] = True
+        self._starts, self._rows, self._room = self._starts[keep], self._rows[keep], self._room[keep]
+        self._index()
+
+    def __len__(self) -> int:
+        return len(self._starts)
 
     def _put(self, rows: Sequence[int], pieces: Sequence[tuple[Vector, Matrix]]) -> None:
         lengths = [len(starts) for starts, _ in pieces]
@@ -84,13 +121,6 @@ class Profile:
     def _bounds(self, row: int) -> tuple[int, int]:
         begin = int(self._firsts[row])
         return begin, int(self._firsts[row + 1]) if row + 1 < self.nodes else len(self._starts)
-
-    def copy(self) -> Profile:
-        """Return the same, to be changed by itself."""
-        other = Profile()
-        other.__dict__.update(self.__dict__)
-        other._room = self._room.copy()
-        return other
 
     def change(self, rows: Sequence[int], amounts: Matrix, start: int, stop: int) -> None:
         """Give back amounts on nodes, or take them if they are negative, from one time to another."""
@@ -148,8 +178,9 @@ class Profile:
         """Return the least room that each node has between two times."""
         if not self.nodes:
             return self._room
-        within = (self._starts < stop) & (self._stops > start)
-        least: Matrix = np.minimum.reduceat(np.where(within[:, None], self._room, PLENTY), self._firsts)
+        within = np.flatnonzero((self._starts < stop) & (self._stops > start))
+        firsts = np.searchsorted(self._rows[within], np.arange(self.nodes))
+        least: Matrix = np.minimum.reduceat(self._room[within], firsts)
         return least
 
     def at(self, moment: int) -> Matrix:
@@ -175,23 +206,49 @@ class Profile:
                 return False
         return True
 
-    def fits(self, needs: Sequence[Need], start: int, stop: int) -> bool:
-        """Tell whether pods of each kind, by themselves, have enough room between two times."""
-        within = (self._starts < stop) & (self._stops > start)
-        return all(self._count(self._holds(need), within) >= need.count for need in needs)
-
     def candidates(self, needs: Sequence[Need], since: int, run: int) -> Iterable[int]:
         """Give the times, from one on, at which there is enough room for pods of each kind, by themselves, as long as they run; the first one first."""
         if not self.nodes:
             return
         holds = [self._holds(need) for need in needs]
-        for moment in self._moments(needs, holds, since):
+        levels = [np.unique(held[held > 0]) for held in holds]
+        if any(len(each) > LEVELS for each in levels):
+            moments = [since, *self._moments(needs, holds, since)]
+            yield from self._lasting(needs, holds, moments, run)
+            return
+        windows = [self._windows(held, each.tolist(), run) for held, each in zip(holds, levels, strict=True)]
+        if (first := _first(needs, windows, since)) is not None:
+            yield first
+            yield from self._lasting(needs, holds, self._moments(needs, holds, first), run)
+
+    def _windows(self, held: Vector, levels: Sequence[int], run: int) -> list[Window]:
+        """Return the spans of time in which nodes hold at least so many pods for as long as these run: how many more that is than the level below, the first and the last time at which they could start."""
+        found, before = [], 0
+        for level in levels:
+            good = held >= level
+            opens, closes = good.copy(), good.copy()
+            opens[1:] &= ~good[:-1]
+            opens[self._firsts] = good[self._firsts]
+            closes[:-1] &= ~good[1:]
+            closes[self._firsts[1:] - 1] = good[self._firsts[1:] - 1]
+            begins, stops = self._starts[opens], self._stops[closes]
+            lasts = np.where(stops >= NEVER, NEVER, stops - run)
+            long = lasts >= begins
+            found.append((level - before, begins[long], lasts[long]))
+            before = level
+        return found
+
+    def _lasting(
+        self, needs: Sequence[Need], holds: Sequence[Vector], moments: Iterable[int], run: int
+    ) -> Iterable[int]:
+        """Give those of some times at which there is enough room as long as pods run."""
+        for moment in moments:
             within = (self._starts < min(moment + run, NEVER)) & (self._stops > moment)
             if all(self._count(held, within) >= need.count for need, held in zip(needs, holds, strict=True)):
                 yield moment
 
     def _moments(self, needs: Sequence[Need], holds: Sequence[Vector], since: int) -> list[int]:
-        """Return the times at which there is enough room for a moment, where that has just become more, and the first time if there is enough by then."""
+        """Return the times after one at which there is enough room for a moment, where that has just become more."""
         order, last, grown = self._times()
         times = self._starts[order]
         enough: Mask = np.ones(len(times), dtype=np.bool_)
@@ -202,9 +259,8 @@ class Profile:
             enough &= np.cumsum(more[order]) >= need.count
         # Of equal times only the last one counts everything.
         times, enough = times[last], enough[last]
-        here = int(np.searchsorted(times, since, side="right")) - 1
         later: list[int] = times[(times > since) & enough & grown].tolist()
-        return [since, *later] if here >= 0 and enough[here] else later
+        return later
 
     def _times(self) -> tuple[Rows, Mask, Mask]:
         """Return the stretches by the times at which they begin, which of them is the last that begins at its time, and whether any node has more room from that time on."""
@@ -222,13 +278,14 @@ class Profile:
 
     def _holds(self, need: Need) -> Vector:
         """Return how many such pods a node holds in each stretch, no more than are looked for."""
-        wanted = need.amounts > 0
-        room = self._room[:, need.columns]
-        held: Vector = np.full(len(room), need.count, dtype=np.int64)
-        if wanted.any():
-            np.minimum(held, (room[:, wanted] // need.amounts[wanted]).min(axis=1), out=held)
-        # As for any pod: where there is less than nothing of what counts, there is room for nobody.
-        held[(room < 0).any(axis=1)] = 0
+        held: Vector = np.full(len(self._room), need.count, dtype=np.int64)
+        for column, amount in zip(need.columns.tolist(), need.amounts.tolist(), strict=True):
+            room = self._room[:, column]
+            # As for any pod: where there is less than nothing of what counts, there is room for nobody.
+            if need.count == 1 or amount <= 0:
+                held[room < max(amount, 0)] = 0
+            else:
+                np.minimum(held, room // amount, out=held)
         np.maximum(held, 0, out=held)
         if need.may is not None:
             held[~need.may[self._rows]] = 0
@@ -236,6 +293,21 @@ class Profile:
 
     def _count(self, held: Vector, within: Mask) -> int:
         return int(np.minimum.reduceat(np.where(within, held, PLENTY), self._firsts).sum()) if len(held) else 0
+
+
+def _first(needs: Sequence[Need], windows: Sequence[Sequence[Window]], since: int) -> int | None:
+    """Return the first time, from one on, at which there is enough room for pods of each kind: that, or one at which some node begins to have room for long enough."""
+    begins = [begun for spans in windows for _, begun, _ in spans]
+    times = np.unique(np.concatenate([np.array([since]), *(each[each > since] for each in begins)]))
+    enough = np.ones(len(times), dtype=np.bool_)
+    for need, spans in zip(needs, windows, strict=True):
+        held = np.zeros(len(times), dtype=np.int64)
+        for more, begun, last in spans:
+            there = np.searchsorted(np.sort(begun), times, side="right")
+            held += more * (there - np.searchsorted(np.sort(last), times, side="left"))
+        enough &= held >= need.count
+    at = int(enough.argmax())
+    return int(times[at]) if enough[at] else None
 
 
 def _piece(room: Vector, ends: Iterable[tuple[int, Vector]]) -> tuple[Vector, Matrix]:
@@ -247,3 +319,10 @@ def _piece(room: Vector, ends: Iterable[tuple[int, Vector]]) -> tuple[Vector, Ma
     matrix = np.cumsum(np.array([room, *(amount for _, amount in ordered)], dtype=np.int64), axis=0)
     last = np.append(times[1:] != times[:-1], True)
     return times[last], matrix[last]
+
+
+def _added(starts: Vector, room: Matrix, others: Vector, more: Matrix) -> tuple[Vector, Matrix]:
+    """Add up the stretches of one node in two profiles; both have one that has always been."""
+    times = np.unique(np.concatenate((starts, others)))
+    at, along = (np.searchsorted(each, times, side="right") - 1 for each in (starts, others))
+    return times, room[at] + more[along]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from pumice.api import names
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from pumice.framework.searching import Search
     from pumice.framework.session import Session
@@ -43,14 +43,14 @@ def _served(session: Session, holders: Holders) -> dict[str, int]:
     return counts
 
 
-def left_out(session: Session, tried: Mapping[str, Job], most: int) -> dict[str, Job]:
+def left_out(session: Session, known: Sequence[Mapping[str, object]], most: int) -> dict[str, Job]:
     """Return the jobs that nobody tried, and that wait for room all the same: those of queues that have too much, then groups that were not let in."""
     if not session.overused.active and not session.findings.kept_out:
         return {}
     over: dict[str, bool] = {}
     found: tuple[list[Job], list[Job]] = ([], [])
     for job in session.cluster.pending_jobs.values():
-        if job.key in tried or job.tally.is_ready(job.min_member) or not session.usable(job):
+        if any(job.key in each for each in known) or job.tally.is_ready(job.min_member) or not session.usable(job):
             continue
         if session.closed(job) is not None or session.job_valid(job) is not None:
             continue
@@ -60,4 +60,4 @@ def left_out(session: Session, tried: Mapping[str, Job], most: int) -> dict[str,
         if is_kept_out or over[job.queue]:
             found[is_kept_out].append(job)
     listed = [job for jobs in found for job in session.job_order.sort(jobs)]
-    return {job.key: job for job in (listed[: max(0, most - len(tried))] if most else listed)}
+    return {job.key: job for job in (listed[: max(0, most - sum(map(len, known)))] if most else listed)}

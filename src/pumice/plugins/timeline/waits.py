@@ -13,13 +13,14 @@ from pumice.plugins.timeline import needs, texts
 from pumice.plugins.timeline.profile import NEVER
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
     from pumice.framework.session import Session
     from pumice.model.job import Job
     from pumice.plugins.timeline.estimates import Estimates
     from pumice.plugins.timeline.ledger import Booking, Ledger
     from pumice.plugins.timeline.planning import Planner
+    from pumice.plugins.timeline.promises import Promises
 
 NAMED = 3
 
@@ -34,46 +35,63 @@ class Awaited(msgspec.Struct, frozen=True):
     over: bool = False
 
 
-def told(awaited: Sequence[Awaited], now: int) -> str:
+class Waits(msgspec.Struct, frozen=True):
+    """For whom a job waits, who ends latest first, and how many there are beyond those."""
+
+    listed: Sequence[Awaited] = ()
+    more: int = 0
+
+
+def told(waits: Waits, now: int) -> str:
     """Write for whom a job waits: `; waits for a/train-7 (4 nvidia.com/gpu, until 14:32 by its estimate)`."""
-    if not awaited:
+    if not waits.listed:
         return ""
     listed = [
-        f"{each.job} ({each.amount}, until {texts.moment(each.until, now)} {each.by})" for each in awaited[:NAMED]
+        f"{each.job} ({each.amount}, until {texts.moment(each.until, now)} {each.by})" for each in waits.listed[:NAMED]
     ]
-    more = f" and {len(awaited) - NAMED} more" if len(awaited) > NAMED else ""
+    left = len(waits.listed) + waits.more - len(listed)
+    more = f" and {left} more" if left else ""
     return f"; waits for {', '.join(listed)}{more}"
 
 
-def awaited(session: Session, ledger: Ledger, booking: Booking, bookings: Mapping[str, Booking]) -> Sequence[Awaited]:
+def awaited(session: Session, ledger: Ledger, booking: Booking, promised: Iterable[Promises]) -> Waits:
     """Say for whom a job waits that has room at some time: who ends latest before it, and who is to go first."""
+    cluster, column = session.cluster, _column(session, booking)
+    rows = ledger.rows(cluster, booking)
+    name = cluster.vocabulary.names[column]
+    listed = [
+        Awaited(
+            key, f"{resources.shown(name, amount)} {name}", end, "its end" if going else "by its estimate", over=over
+        )
+        for key, (amount, end, over, going) in _ending(session, ledger, booking, column).items()
+    ]
+    more = 0
+    for promises in promised:
+        # The one who waits is over with later than it starts, so it is not among those.
+        before, count = promises.before(rows, booking.start, column, NAMED)
+        more += count - len(before)
+        listed += [
+            Awaited(job, f"{resources.shown(name, amount)} {name}", stop, "by its reservation")
+            for job, amount, stop in before
+        ]
+    return Waits(sorted(listed, key=lambda each: (-each.until, each.job)), more)
+
+
+def _ending(session: Session, ledger: Ledger, booking: Booking, column: int) -> dict[str, tuple[int, int, bool, bool]]:
+    """Return the jobs of which pods end on its nodes before a booking begins: what they have of a resource, until when, whether they are over their estimates, and whether they are going."""
     cluster, now = session.cluster, session.started
-    column = _column(session, booking)
     found: dict[str, tuple[int, int, bool, bool]] = {}
     for row in ledger.rows(cluster, booking):
         for uid, end in ledger.ends[row].items():
-            task = cluster.tasks.get(uid)
-            if task is None or not now < end <= booking.start or task.job_key == booking.job:
+            task = cluster.tasks.get(uid) if now < end <= booking.start else None
+            if task is None or task.job_key == booking.job:
                 continue
             amount, latest, over, going = found.get(task.job_key, (0, 0, False, False))
             units = int(task.shape.request.vector[column])
             if units:
                 over = over or ledger.is_over(cluster, task, now)
                 found[task.job_key] = (amount + units, max(latest, end), over, going or task.status in GOING)
-    name = cluster.vocabulary.names[column]
-    pods = [
-        Awaited(
-            key, f"{resources.shown(name, amount)} {name}", end, "its end" if going else "by its estimate", over=over
-        )
-        for key, (amount, end, over, going) in found.items()
-    ]
-    before = [
-        Awaited(other.job, f"{resources.shown(name, amount)} {name}", other.stop, "by its reservation")
-        for other in bookings.values()
-        if other.job != booking.job and other.stop <= booking.start
-        if (amount := sum(int(other.amounts[n][column]) for n in other.amounts if n in booking.amounts))
-    ]
-    return sorted([*pods, *before], key=lambda each: (-each.until, each.job))
+    return found
 
 
 def _column(session: Session, booking: Booking) -> int:
@@ -86,28 +104,28 @@ def _column(session: Session, booking: Booking) -> int:
     return CPU
 
 
-def sooner(waited: Sequence[Awaited]) -> str:
+def sooner(waits: Waits) -> str:
     """Say what would bring a start forward."""
-    if not waited:
+    if not waits.listed:
         return ""
-    first = waited[0]
+    first = waits.listed[0]
     if first.over:
         return f"it starts sooner if {first.job}, which is over its estimate, ends"
     return f"it starts sooner if {first.job} ends before {'its estimate' if first.by != 'by its reservation' else 'it is planned to'}"
 
 
-def cause(session: Session, ledger: Ledger, waited: Sequence[Awaited], booking: Booking, *, later: bool) -> str:
+def cause(session: Session, ledger: Ledger, waits: Waits, booking: Booking, *, later: bool) -> str:
     """Say why a start has moved."""
     if not later:
         return "there is more room than was expected"
-    over = next((each for each in waited if each.over), None)
+    over = next((each for each in waits.listed if each.over), None)
     if over is not None:
         return f"{over.job} is over its estimate"
     ahead = [other for other in ledger.bookings.values() if other.job != booking.job and other.since == session.started]
     if ahead:
         return f"{ahead[0].job} goes first"
-    if waited:
-        return f"{waited[0].job} is to end later than was expected"
+    if waits.listed:
+        return f"{waits.listed[0].job} is to end later than was expected"
     return "there is less room than was expected"
 
 
