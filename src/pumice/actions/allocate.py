@@ -324,9 +324,11 @@ class Allocate(Action):
         refusal = session.job_delay(job)
         if refusal is None:
             return False
+        failure = FitSummary(0, (), refusal)
         session.findings.attempt(job)
-        session.findings.note_fit(tasks, FitSummary(0, (), refusal))
+        session.findings.note_fit(tasks, failure)
         session.record.judge(job.key, self.name, telling.shortfall(session, job, 0))
+        self._dormancy.note_delayed(session, job, tasks[0], failure)
         return True
 
     def _tell_of_blocked(self, session: Session, job: Job | None) -> None:

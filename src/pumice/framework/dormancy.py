@@ -2,6 +2,8 @@
 
 Trying one again would give nobody anything and say what was said before, so it is left out of the cycle; what is asked in every cycle is asked once for all that are equal. If the
 numbers of a refusal are other ones, a few of its jobs are told in each cycle, so that thousands who wait cost no more than what changes (`waiting-10000`).
+
+Who would delay somebody for whom room is promised lies dormant too, room or no room, until whoever promised it says that it has to be tried again.
 """
 
 from __future__ import annotations
@@ -28,6 +30,8 @@ TOLD_AT_ONCE: Final = 256
 """So many jobs of which only the numbers are new are looked at in one cycle, and"""
 PAUSE: Final = 1_000_000
 """so much later the next of them, if nothing else happens."""
+TOLD_ANEW: Final = 2
+"""So many jobs that wait for a time that is promised to them are told in one cycle that something else keeps them waiting now."""
 LEAVE_ALONE: Final = {"enqueue", "allocate", "backfill"}
 """Actions that make no room;"""
 MAKE_ROOM: Final = {"preempt", "reclaim", "gangpreempt", "gangreclaim"}
@@ -48,23 +52,33 @@ class Dormancy:
     def __init__(self) -> None:
         self._kinds: dict[tuple[Hashable, object], Kind] = {}
         self._noted: dict[str, Kind] = {}
+        self._delayed: dict[str, Kind] = {}  # those among them that would delay others
         self._rows: dict[int, str] = {}  # who is in which row of the jobs
+        self._told_anew = 0
         self._position = 0
         self._basis: object = None
 
     def note(self, session: Session, queue: Queue, job: Job, task: Task, failure: FitSummary) -> None:
         """Keep that a job was refused for want of room, if all its pods wait and are like this one, and no other objects have a say in where they go."""
         self._wake([job.key])
-        if len(job.tasks) != len(job.pending) or len(job.pending) != job.min_member:
-            return
-        if task.shape.constraints.has_volumes or task.shape.constraint_class.has_device_claims:
-            return
-        if any(t.shape is not task.shape or t.bond is not task.bond or t.refusal for t in job.pending.values()):
+        if not _is_uniform(job, task):
             return
         key = ((queue.name, *task.likeness, job.min_member), _told(session, job, failure))
         kind = self._kinds.get(key)
         if kind is None:
             kind = self._kinds[key] = Kind(queue, failure)
+        self._enter(job, kind)
+
+    def note_delayed(self, session: Session, job: Job, task: Task, failure: FitSummary) -> None:
+        """Keep that a job would delay another, if nothing but amounts and what is promised has a say in whether it may start."""
+        self._wake([job.key])
+        queue = session.queue_of(job)
+        limits = session.allocatable.active or session.overused.active or session.pre_predicate.active
+        if queue is not None and not limits and _is_uniform(job, task):
+            self._delayed[job.key] = kind = Kind(queue, failure)
+            self._enter(job, kind)
+
+    def _enter(self, job: Job, kind: Kind) -> None:
         kind.jobs[job.key] = job
         self._noted[job.key] = kind
         self._rows[job.row] = job.key
@@ -77,11 +91,14 @@ class Dormancy:
         changed = cluster.group_changes.since(self._position)
         self._position = cluster.group_changes.position
         if basis != self._basis or changed is None or not _may_be_left_out(session):
-            self._basis, self._kinds, self._noted, self._rows = basis, {}, {}, {}
-        if not self._kinds:
+            self._basis, self._kinds, self._noted, self._delayed, self._rows = basis, {}, {}, {}, {}
+        if not self._noted:
             return {}
         self._wake(cluster.dirty_jobs)
         self._wake([self._rows[row] for row in changed or () if row in self._rows])
+        self._told_anew = TOLD_ANEW
+        for plan in session.standing_plans.values() if self._delayed else ():
+            self._wake(self._due(session, plan.woken(self._delayed)))
         answers: dict[Hashable, tuple[FitSummary, object] | None] = {}
         refusing = NoRoom(session)
         takes_none = set(session.closed_queues()) | _overused(session, [kind.queue for kind in self._kinds.values()])
@@ -91,7 +108,7 @@ class Dormancy:
                 answers[key[0]] = None if kind.queue.name in takes_none else _answer(session, kind, refusing)
             answer = answers.get(key[0])
             if answer is None:
-                self._wake(list(kind.jobs))
+                self._wake(self._due(session, kind.jobs))
             elif answer[1] == key[1]:
                 kind.failure = answer[0]  # what a queue holds moves with everybody's pods, and is no news
             else:
@@ -103,13 +120,34 @@ class Dormancy:
             if not kind.jobs:
                 del self._kinds[key]
         noted = dict(self._noted)
-        return noted if all(stands(noted) for stands in session.standing_plans.values()) else {}
+        return noted if all(plan.stands(noted) for plan in session.standing_plans.values()) else {}
+
+    def _due(self, session: Session, jobs: Iterable[str]) -> list[str]:
+        """Return the jobs that have to be tried; of those that wait for a time that is promised to them, no more than are told something else in a cycle."""
+        found, plans = [], session.standing_plans.values()
+        for key in jobs:
+            if any(plan.awaits(key) for plan in plans):
+                if not self._told_anew:
+                    continue
+                self._told_anew -= 1
+            found.append(key)
+        return found
 
     def _wake(self, jobs: Iterable[str]) -> None:
         for key in jobs:
             kind = self._noted.pop(key, None)
+            self._delayed.pop(key, None)
             if kind is not None:
                 del self._rows[kind.jobs.pop(key).row]
+
+
+def _is_uniform(job: Job, task: Task) -> bool:
+    """Tell whether all pods of a job wait and are like one of them, and no other objects have a say in where they go."""
+    if len(job.tasks) != len(job.pending) or len(job.pending) != job.min_member:
+        return False
+    if task.shape.constraints.has_volumes or task.shape.constraint_class.has_device_claims:
+        return False
+    return not any(t.shape is not task.shape or t.bond is not task.bond or t.refusal for t in job.pending.values())
 
 
 def of(session: Session) -> Dormancy:

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Protocol
 import msgspec
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from pumice.framework.findings import Refused
     from pumice.model.job import Job
     from pumice.model.nodes import NodeRecord
     from pumice.model.resources import Matrix, Vector
@@ -35,3 +36,16 @@ class Search(Protocol):
 
     def __call__(self, job: Job, moment: Moment) -> Places | None:
         """Return a node for each pod that would be placed, None if the job would not be ready."""
+
+
+class StandingPlan(Protocol):
+    """What whoever plans ahead says of jobs that are left out of a cycle."""
+
+    def stands(self, dormant: Mapping[str, Refused]) -> bool:
+        """Tell whether all is planned as it would be if jobs that find no room were looked at."""
+
+    def woken(self, delayed: Mapping[str, Refused]) -> Iterable[str]:
+        """Name those who were told that they would delay others, and have to be tried again, or told something else."""
+
+    def awaits(self, job: str) -> bool:
+        """Tell whether a job waits for a time that is promised to it, and would find no room before."""

@@ -28,19 +28,18 @@ from pumice.framework.reservations import Reservations
 from pumice.framework.statements import Statements
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
 
     from pumice.framework.configuration import Configuration
     from pumice.framework.evaluation import Evaluation
     from pumice.framework.evaluator import Evaluator
     from pumice.framework.explaining.queue_accounts import Accounts
-    from pumice.framework.findings import Refused
     from pumice.framework.handlers import Handler, ListHandler
     from pumice.framework.outlet import Outlet
     from pumice.framework.record import CycleRecord
     from pumice.framework.registration import Slot
     from pumice.framework.runs import Run
-    from pumice.framework.searching import Search
+    from pumice.framework.searching import Search, StandingPlan
     from pumice.framework.statement import Statement
     from pumice.framework.subject import Subject
     from pumice.model.cluster import Cluster
@@ -112,7 +111,7 @@ class Session(Points):
         # What plugins say in a sentence of the objects that keep a pod with volumes from every node, given the reasons of nodes; empty if nothing does.
         self.pod_causes: list[Callable[[Subject, Collection[str]], str]] = []
         # By plugin that plans ahead: whether its plan stands though jobs that find no room are not looked at in this cycle.
-        self.standing_plans: dict[str, Callable[[Mapping[str, Refused]], bool]] = {}
+        self.standing_plans: dict[str, StandingPlan] = {}
         self.search: Search | None = None  # where a job would go at another time; while allocate serves jobs
         self.queue_accounts: Accounts | None = (
             None  # how queues stand, as the plugin that shares sees it; for explanations

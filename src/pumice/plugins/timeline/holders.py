@@ -32,6 +32,7 @@ class Holders:
         self.given_up: dict[str, Booking] = {}  # by those who yielded in this cycle
         self.unknown: dict[str, None] = {}  # of whom in this cycle no start was known
         self._hopeless: dict[str, tuple[int, int]] = {}  # who found no time in how the timeline was, and when
+        self._queues: set[str] = set()
 
     def __len__(self) -> int:
         return len(self._ledger.bookings)
@@ -63,14 +64,23 @@ class Holders:
     def tidy(self, session: Session) -> None:
         """Let go of what is reserved for jobs that have started, are gone, or whose queue takes no work."""
         self._hopeless = {key: known for key, known in self._hopeless.items() if known[0] == self._ledger.moves}
-        for booking in list(self._ledger.bookings.values()):
-            job = session.cluster.jobs.get(booking.job)
+        for key in self._may_be_over(session):
+            job, booking = session.cluster.jobs.get(key), self._ledger.bookings[key]
             if job is None or not self._waits(session, job, booking):
                 self._let_go(session, booking)
         due = self.get(self.due)
         if due is not None and not due.laid:
             self._ledger.lay(session.cluster, due)
         self.due = ""
+
+    def _may_be_over(self, session: Session) -> list[str]:
+        """Return the holders that have changed, were looked at or have nothing that waits; all of them if there are other queues."""
+        cluster, bookings = session.cluster, self._ledger.bookings
+        if cluster.queues.keys() != self._queues:
+            self._queues = set(cluster.queues)
+            return list(bookings)
+        changed = [key for key in (*cluster.dirty_jobs, *session.findings.attempted) if key in bookings]
+        return list(dict.fromkeys((*changed, *sorted(bookings.keys() - cluster.pending_jobs.keys()))))
 
     def _waits(self, session: Session, job: Job, booking: Booking) -> bool:
         """Tell whether a job still waits as it did when its reservation was made."""
@@ -84,14 +94,16 @@ class Holders:
         """End a reservation; whoever comes after it may find more room, unless the job has just what was reserved for it."""
         job = session.cluster.jobs.get(booking.job)
         if job is None or booking.start != session.started or not _sits_as_booked(job, booking):
-            self._ledger.gained = True
+            self._ledger.gain()
         self._ledger.drop(session.cluster, booking)
 
     def revise(self, session: Session, search: Search) -> None:
         """Bring every reservation up to date, in planning order, each with the others in place: forward if there is more room, back only if its room is not there."""
         now, ledger = session.started, self._ledger
-        gained, ledger.gained = ledger.gained, False
+        gained = ledger.looked_at()
         doubtful = ledger.profile.is_overbooked(now)
+        if not gained and not doubtful and not ledger.promised.begun_by(now - 1):
+            return
         for booking in list(ledger.bookings.values()):
             job = session.cluster.jobs[booking.job]
             late = booking.start < now
@@ -112,6 +124,7 @@ class Holders:
                 ledger.lay(session.cluster, booking)
             else:
                 gained = True
+                ledger.grown += 1
                 del ledger.bookings[booking.job]
                 self.given_up[booking.job] = booking
 
@@ -120,12 +133,24 @@ class Holders:
         new.since, new.first = old.since, old.first
         order = list(self._ledger.bookings)
         self._ledger.lay(session.cluster, new)
+        self._ledger.grown += 1
+        new.tight = -1 if new.tight < 0 else self._ledger.grown
         bookings = self._ledger.bookings
         self._ledger.bookings = {key: bookings[key] for key in order}
 
     def _plan(self, session: Session, search: Search, job: Job, since: int, before: int = NEVER) -> Booking | None:
         length = self._estimates.of(session.cluster, job).length
         return self._planner.book(session, search, Wanted(job, length, since, before), self._ledger)
+
+    def is_tight(self, session: Session, job: Job, booking: Booking) -> bool:
+        """Tell whether it is known that there is no room for a holder before its time, with the others in place."""
+        if booking.tight != self._ledger.grown:
+            length = self._estimates.of(session.cluster, job).length
+            wanted = Wanted(job, length, session.started, booking.start)
+            if not self._planner.is_first(session, wanted, booking, self._ledger):
+                return False
+            booking.tight = self._ledger.grown
+        return True
 
     # -- a job's turn ------------------------------------------------------------------------------------------
 
@@ -179,13 +204,13 @@ class Holders:
         else:
             del self._ledger.bookings[booking.job]
             self.given_up[booking.job] = booking
-        self._ledger.gained = True
+        self._ledger.gain()
 
     def _plan_again(self, session: Session, search: Search, booking: Booking) -> None:
         """Give one that yielded its next place, if it still may hold one."""
         del self._ledger.bookings[booking.job]
         self.given_up[booking.job] = booking
-        self._ledger.gained = True
+        self._ledger.gain()
         if self.is_full:
             return
         found = self._plan(session, search, session.cluster.jobs[booking.job], since=session.started + 1)

@@ -40,6 +40,7 @@ class Booking(msgspec.Struct, eq=False):
     behind: tuple[str, int] | None = (
         None  # whom the job would delay if it started before, and for when that one is planned
     )
+    tight: int = -1  # there is no earlier time for it as long as room has not grown since
 
     @property
     def nodes(self) -> dict[str, int]:
@@ -51,7 +52,7 @@ class Booking(msgspec.Struct, eq=False):
 
 
 class Ledger:
-    """Follows the cluster; `gained` says that somewhere there is more room than was known when it was last looked at."""
+    """Follows the cluster."""
 
     def __init__(self, estimates: Estimates, resolution: int) -> None:
         self._estimates = estimates
@@ -60,8 +61,9 @@ class Ledger:
         self.promised = Promises()
         self.begun = 0  # how often the nodes were other ones
         self.news: dict[str, None] = {}  # who was promised something since that was last asked for
-        self.gained = False
+        self._gained = False
         self.moves = 0  # grows with everything that may change an answer
+        self.grown = 0  # grows whenever there is more room somewhere, or room elsewhere
         self.ends: list[dict[str, int]] = []  # by row: when each pod ends
         self._soonest: Vector = np.zeros(0, dtype=np.int64)
         self._bound: dict[str, int] = {}
@@ -70,6 +72,21 @@ class Ledger:
         self._position = -1
         self._offered: Matrix = np.zeros((0, 0), dtype=np.int64)
         self.bookings: dict[str, Booking] = {}
+
+    @property
+    def gained(self) -> bool:
+        """Whether there is more room than was known when reservations were last looked at."""
+        return self._gained
+
+    def gain(self) -> None:
+        """Note that there is more room."""
+        self._gained = True
+        self.grown += 1
+
+    def looked_at(self) -> bool:
+        """Tell whether there is more room, and take that for looked at from now on."""
+        gained, self._gained = self._gained, False
+        return gained
 
     # -- following ---------------------------------------------------------------------------------------------
 
@@ -85,7 +102,8 @@ class Ledger:
         stated = (table.static, table.claims)
         if stated != self._stated:
             # Other nodes may take a job than before.
-            self._stated, self.gained = stated, True
+            self._stated = stated
+            self.gain()
         late = np.flatnonzero(self._soonest <= now).tolist()
         asked = sorted({*rows, *late, *others}) if late or others else rows
         changed = [self._renew(cluster, row, now) for row in asked]
@@ -113,7 +131,7 @@ class Ledger:
         self.begun += 1
         self._soonest = np.array([min(ends.values(), default=NEVER) for ends in self.ends], dtype=np.int64)
         self._bound = {uid: moment for uid, moment in self._bound.items() if uid in cluster.tasks}
-        self.gained = True
+        self.gain()
         self.moves += 1
         for booking in self.bookings.values():
             booking.laid = False
@@ -131,9 +149,9 @@ class Ledger:
         self._rooms[row] = room
         # Whoever is gone before its time, or is expected to be, leaves more room than was known.
         if any(ends.get(uid, 0) < end and end > now for uid, end in before.items()):
-            self.gained = True
+            self.gain()
         if (offered > self._offered[row]).any():
-            self.gained = True
+            self.gain()
         self._offered[row] = offered
         self.ends[row] = ends
         self._soonest[row] = min(ends.values(), default=NEVER)
@@ -255,8 +273,3 @@ def amounts_by_node(places: Sequence[tuple[Task, NodeRecord]]) -> dict[str, Vect
         vector = task.shape.request.vector
         found[node.name] = found[node.name] + vector if node.name in found else vector.copy()
     return found
-
-
-def soonest(bookings: Iterable[Booking], after: int) -> int | None:
-    """Return the next time at which something booked begins."""
-    return min((booking.start for booking in bookings if booking.start > after), default=None)

@@ -82,10 +82,25 @@ class Planner:
         horizon = min(wanted.before, self.horizon(session.started))
         moments = promised.profile.candidates(needs.of(session, wanted.job).kinds, wanted.since, wanted.run)
         within = itertools.takewhile(lambda moment: moment < horizon, moments)
-        for moment in itertools.islice(within, SEARCHES):
+        for number, moment in enumerate(itertools.islice(within, SEARCHES)):
             if places := self._places(session, search, wanted, promised, moment):
-                return _booking(wanted, moment, places)
+                booking = _booking(wanted, moment, places)
+                # Before the first of all times there is no room by amounts.
+                booking.tight = self._ledger.grown if not number else -1
+                return booking
         return self._bisect(session, search, wanted, promised, list(within))
+
+    def is_first(self, session: Session, wanted: Wanted, booking: Booking, ledger: Ledger) -> bool:
+        """Tell whether a job that holds room would have too little, by amounts, at any time before."""
+        kinds = needs.of(session, wanted.job).kinds
+        if not kinds or not booking.laid:
+            return False
+        profile, rows = ledger.profile, ledger.rows(session.cluster, booking)
+        amounts = np.array(list(booking.amounts.values()))
+        profile.change(rows, amounts, booking.start, booking.stop)
+        first = next(iter(profile.candidates(kinds, wanted.since, wanted.run)), NEVER)
+        profile.change(rows, -amounts, booking.start, booking.stop)
+        return first >= wanted.before
 
     def _bisect(
         self, session: Session, search: Search, wanted: Wanted, promised: Promised, moments: Sequence[int]

@@ -15,13 +15,13 @@ from pumice.framework.reasons import Code
 from pumice.plugins.timeline import forecasts, texts, turns
 from pumice.plugins.timeline.estimates import Estimates, unreadable_default
 from pumice.plugins.timeline.holders import Holders
-from pumice.plugins.timeline.ledger import Ledger, soonest
+from pumice.plugins.timeline.ledger import Ledger
 from pumice.plugins.timeline.planning import NAME, Planner, View, left_for
 from pumice.plugins.timeline.profile import NEVER
 from pumice.plugins.timeline.starts import Starts
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Mapping, Sequence
+    from collections.abc import Hashable, Iterable, Mapping, Sequence
 
     from pumice.framework.evaluation import Floats
     from pumice.framework.findings import Refused
@@ -112,6 +112,9 @@ class Timeline(Plugin):
         depth = told.depth if told.policy == EASY else told.max_jobs
         self.holders = Holders(self.ledger, self.planner, self.estimates, depth)
         self.forecasts = forecasts.Forecasts(self.ledger, self.planner, self.estimates)
+        self._behind: dict[
+            str, tuple[str, int, int]
+        ] = {}  # whom jobs would delay, planned for when, and how much room had grown by then
         self._is_new = True
 
     def open(self, session: Session) -> None:
@@ -123,9 +126,12 @@ class Timeline(Plugin):
         self._later: dict[str, Job] = {}  # whose queues have a reservation while others had none
         self.starts = Starts(session, self.ledger, self.estimates)
         self._seen = -1
+        self._quiet: bool | None = None
         self._reserved = session.reason(self.name, Code.UNSCHEDULABLE, RESERVED)
         self.holders.given_up, self.holders.unknown = {}, {}
         self._opened = list(self.ledger.bookings.values())
+        if len(self._behind) > 2 * len(session.cluster.pending_jobs) + 64:
+            self._behind = {key: each for key, each in self._behind.items() if key in session.cluster.pending_jobs}
         session.job_delay.add(self.delay)
         session.job_blocked.add(self.blocked)
         session.predicate.add(self.stays_free, reads=Reads.COLUMNS, apart=self.apart)
@@ -133,12 +139,13 @@ class Timeline(Plugin):
         if self.settings.overrun == EVICTABLE:
             session.victim_tasks.add(self.delaying)
         self.ledger.follow(session.cluster, session.started, self._restated(session))
-        session.standing_plans[self.name] = self.stands
+        session.standing_plans[self.name] = self
 
     def _restated(self, session: Session) -> list[int]:
         """Return the rows of pods whose jobs may say something else of how long they run; all of them if something was learnt."""
         cluster, now = session.cluster, session.started
         if self.estimates.watch(cluster, now, lambda task: self.ledger.started(task, now)):
+            self.ledger.grown += 1  # whoever waits may run shorter than was thought
             return list(range(cluster.nodes.count))
         return [
             task.node.row
@@ -150,8 +157,7 @@ class Timeline(Plugin):
     def stands(self, dormant: Mapping[str, Refused]) -> bool:
         """Tell whether what is reserved is for the same jobs, though some that find no room are not looked at in this cycle: they all hold a place, or nobody who holds one can start."""
         session, holders = self.session, self.holders
-        queues = {job.queue for job in session.cluster.pending_jobs.values()}
-        if self._is_new or len(queues) > 1 or 0 < self.settings.max_jobs < len(session.cluster.pending_jobs):
+        if not self._looks_at_all():
             return False
         holders.tidy(session)
         if all(each.failure.queue or holders.is_for_later(session, key) for key, each in dormant.items()):
@@ -163,6 +169,42 @@ class Timeline(Plugin):
             and (key in dormant or not self.starts.fits_now(session.cluster.jobs[key]))
             for key in self.ledger.bookings
         )
+
+    def woken(self, delayed: Mapping[str, Refused]) -> Iterable[str]:
+        """Name those who have to be tried again: whose turn it is, before whom others are planned for another time, and everybody once there is more room than there was."""
+        ledger, now, bookings = self.ledger, self.session.started, self.ledger.bookings
+        if not self._is_quiet:
+            return list(delayed)
+        begun = set(ledger.promised.begun_by(now))
+        found = []
+        for key in delayed:
+            holder, planned, grown = self._behind.get(key, ("", 0, -1))
+            other = bookings.get(holder)
+            stands = other is not None and other.start == planned and grown == ledger.grown and holder not in begun
+            if not stands or key in begun or not (key in bookings or self.holders.is_full):
+                found.append(key)
+        return found
+
+    def awaits(self, job: str) -> bool:
+        """Tell whether a job waits for the time of its reservation, and would find no room before."""
+        booking = self.ledger.bookings.get(job)
+        if booking is None or booking.tight != self.ledger.grown or booking.start <= self.session.started:
+            return False
+        return booking.laid and self._is_quiet
+
+    @property
+    def _is_quiet(self) -> bool:
+        """Whether all that was reserved when the cycle began stands as it was planned."""
+        if self._quiet is None:
+            self.holders.tidy(self.session)
+            over = self.ledger.gained or self.ledger.profile.is_overbooked(self.session.started)
+            self._quiet = self._looks_at_all() and not over
+        return self._quiet
+
+    def _looks_at_all(self) -> bool:
+        """Tell whether nobody but jobs of one queue waits, and all of them are looked at in a cycle."""
+        waiting, most = self.session.cluster.pending_jobs, self.settings.max_jobs
+        return not self._is_new and not 0 < most < len(waiting) and len({job.queue for job in waiting.values()}) <= 1
 
     # -- who may start -----------------------------------------------------------------------------------------
 
@@ -203,7 +245,11 @@ class Timeline(Plugin):
                 self.holders.step_aside(self.session, job.key)
                 self._seen = -2
             found = self.starts.delay(job)
-        return None if found is None else texts.would_delay(found, now)
+        if found is None:
+            return None
+        is_tight = booking is None or self.holders.is_tight(self.session, job, booking)
+        self._behind[job.key] = (found.holder, found.planned, self.ledger.grown if is_tight else -1)
+        return texts.would_delay(found, now)
 
     def blocked(self, job: Job) -> None:
         """Reserve room for a job that found none, if it is its turn."""
@@ -291,9 +337,9 @@ class Timeline(Plugin):
         self.forecasts.tell(session, forecasts.Waiting(self.blocked_jobs, resting, others), self.holders.given_up)
         if not self.blocked_jobs and not resting and not others and not len(self.holders):
             return
-        begin = soonest(self.ledger.bookings.values(), now)
-        for moment in (begin, self.ledger.next_end):
-            if moment is not None and now < moment < NEVER:
+        begins = self.ledger.promised.begins(now)
+        for moment in (*begins[begins > now][:1].tolist(), self.ledger.next_end):
+            if now < moment < NEVER:
                 session.wake_at(moment)
 
     def is_settled(self, session: Session) -> bool:

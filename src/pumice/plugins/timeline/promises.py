@@ -11,7 +11,8 @@ from pumice.plugins.timeline.profile import BEGINNING, Profile
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pumice.model.resources import Matrix
+    from pumice.model.nodes import Rows
+    from pumice.model.resources import Matrix, Vector
 
 AT_FIRST = 64
 
@@ -79,6 +80,21 @@ class Promises:
         self._rows, self._starts = np.tile(self._rows, 2), np.tile(self._starts, 2)
         self._stops = np.append(self._stops, np.full(before, BEGINNING))
         self._amounts = np.concatenate((self._amounts, self._amounts))
+
+    def begun_by(self, moment: int) -> list[str]:
+        """Return whose promises have begun by some time; who has some on several nodes is named for each."""
+        lines = np.flatnonzero((self._starts <= moment) & (self._stops > BEGINNING))
+        return [self._jobs[line] for line in lines.tolist()]
+
+    def begins(self, since: int) -> Vector:
+        """Return when promises begin, each time once; those that have begun by some time begin then."""
+        found: Vector = np.unique(np.maximum(self._starts[self._stops > BEGINNING], since))
+        return found
+
+    def rows(self, by: int) -> Rows:
+        """Return the nodes of promises that have begun by some time."""
+        found: Rows = self._rows[(self._starts <= by) & (self._stops > BEGINNING)]
+        return found
 
     def before(
         self, rows: Sequence[int], moment: int, column: int, most: int

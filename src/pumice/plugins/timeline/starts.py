@@ -10,6 +10,7 @@ import numpy as np
 
 from pumice.plugins.timeline import needs
 from pumice.plugins.timeline.planning import View
+from pumice.plugins.timeline.profile import NEVER
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -51,9 +52,7 @@ class Starts:
         if self._moves == self._ledger.moves:
             return
         self._moves = self._ledger.moves
-        now = self._session.started
-        laid = [booking for booking in self._ledger.bookings.values() if booking.laid]
-        self._begins = sorted({max(booking.start, now) for booking in laid})
+        self._begins = self._ledger.promised.begins(self._session.started).tolist()
         self._views.clear()
         self._room.clear()
         self._fits.clear()
@@ -85,14 +84,12 @@ class Starts:
         return self._booked_name()
 
     def _look(self, horizon: int) -> View:
-        table, cluster = self._session.cluster.nodes, self._session.cluster
+        table = self._session.cluster.nodes
         n, last = table.count, self._begins[horizon - 1]
         if self._base is None:
             self._base = (table.used[:n].copy(), table.pipelined[:n].copy(), table.releasing[:n].copy())
         bound = np.zeros(n, dtype=np.bool_)
-        for booking in self._ledger.bookings.values():
-            if booking.laid and booking.start <= last:
-                bound[self._ledger.rows(cluster, booking)] = True
+        bound[self._ledger.promised.rows(last)] = True
         return View(self._ledger.profile.least(self._begins[0], last + 1), bound, *self._base)
 
     # -- where others are expected -----------------------------------------------------------------------------
@@ -102,9 +99,7 @@ class Starts:
         self._catch_up()
         if self._booked is None and self._begins:
             booked = np.zeros(self._session.cluster.nodes.count, dtype=np.bool_)
-            for booking in self._ledger.bookings.values():
-                if booking.laid:
-                    booked[self._ledger.rows(self._session.cluster, booking)] = True
+            booked[self._ledger.promised.rows(NEVER)] = True
             self._booked = booked
             self._booked_key = None if booked.all() or not booked.any() else booked.tobytes()
         return self._booked if self._booked_key is not None else None
@@ -178,8 +173,8 @@ class Starts:
     def _unreserved(self, now: Matrix) -> Matrix:
         """Return the room that there is now, with what is reserved from now on."""
         room = now
-        for booking in self._ledger.bookings.values():
-            if booking.laid and booking.start <= self._session.started:
+        for key in dict.fromkeys(self._ledger.promised.begun_by(self._session.started)):
+            if (booking := self._ledger.bookings.get(key)) is not None:
                 room = room.copy() if room is now else room
                 room[self._ledger.rows(self._session.cluster, booking)] += np.array(list(booking.amounts.values()))
         return room
