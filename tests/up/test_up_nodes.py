@@ -38,8 +38,8 @@ class Place:
         status = {"conditions": [{"type": "Ready", "status": "True"}]}
         self.store.create({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}, "status": status})
 
-    def begin(self):
-        self.health = node_health.NodeHealth(self.store, self.clock)
+    def begin(self, **how):
+        self.health = node_health.NodeHealth(self.store, self.clock, **how)
         self.pods = kubelets.Kubelets(self.store, self.clock, _nothing, _nothing, self.health.is_served)
         self.health.again = self.pods.look_again
 
@@ -68,6 +68,30 @@ def test_a_pod_that_should_end_while_its_node_is_away_ends_when_it_is_back(place
     place.register()
     place.let_pass(5)
     assert place.store.find(POD) is None
+
+
+@pytest.mark.parametrize("returns", [True, False])
+def test_pods_of_a_node_that_was_gone_before_a_restart_end_with_it_or_when_it_is_back(place, returns):
+    place.store.delete(NODE)
+    place.let_pass(5)
+    place.clock = VirtualClock(place.clock.now())  # what was planned before is forgotten
+    place.clock.speed = 1.0
+    place.begin()
+    place.let_pass(5)
+    place.store.delete(POD)
+    if returns:
+        place.register()
+    place.let_pass(5 if returns else 60)
+    assert place.store.find(POD) is None
+
+
+def test_pods_whose_nodes_a_dump_lacked_stay(place):
+    place.store.delete(NODE)
+    place.clock = VirtualClock(place.clock.now())
+    place.clock.speed = 1.0
+    place.begin(whole=False)
+    place.let_pass(100)
+    assert place.store.find(POD) is not None
 
 
 def test_a_node_that_was_not_well_before_a_restart_gets_well_after_it(place):

@@ -167,7 +167,7 @@ class ApiThread(threading.Thread):
     def _parts(self, made: cluster.Cluster, server: serving.Server) -> list[Coroutine[Any, Any, None]]:
         time = clock.WallClock(self._options.speed)
         notes = event_notes.EventNotes(made)
-        health = node_health.NodeHealth(made.store, time)
+        health = node_health.NodeHealth(made.store, time, whole=made.store.find(loading.RECORD) is None)
         pods = kubelets.Kubelets(made.store, time, notes.warn, notes.tell, health.is_served)
         pods.since = loading.recorded(made.store).at
         health.again = pods.look_again

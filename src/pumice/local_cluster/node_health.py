@@ -28,18 +28,22 @@ _GRACE: Final = 40 * duration.SECOND  # how long the silence of a node is borne
 
 
 class NodeHealth:
-    """Follows nodes and acts when told to, as the node controllers of a cluster do."""
+    """Follows nodes and acts when told to, as the node controllers of a cluster do; of a cluster that is not `whole`, nodes may be absent that no pod misses."""
 
-    def __init__(self, store: ObjectStore, clock: WallClock) -> None:
+    def __init__(self, store: ObjectStore, clock: WallClock, *, whole: bool = True) -> None:
         self._store = store
         self._clock = clock
         self.again: Callable[[str], None] = _nobody  # who is told of a node that is well again
         self._failing: set[str] = set()
-        self._missing: set[str] = set()
         store.observe(self._seen)
-        # Of nodes that an earlier run has left, those that were not well are looked at.
-        left = (node for node in store.scan(kinds.NODE) if STATE in structure.mapping(node, "metadata", "annotations"))
-        self._changed: dict[str, None] = {node["metadata"]["name"]: None for node in left}
+        # Of nodes that an earlier run has left, those that were not well are looked at, and those that were gone but for their pods.
+        left = {node["metadata"]["name"]: node for node in store.scan(kinds.NODE)}
+        homes = dict.fromkeys(
+            structure.mapping(pod, "spec").get("nodeName") or "" for pod in store.scan(kinds.POD) if whole
+        )
+        self._missing = {name for name in homes if name and name not in left}
+        unwell = (name for name, node in left.items() if STATE in structure.mapping(node, "metadata", "annotations"))
+        self._changed: dict[str, None] = dict.fromkeys((*unwell, *sorted(self._missing)))
 
     def is_served(self, node: str) -> bool:
         """Tell whether a node has a kubelet that works."""
