@@ -41,7 +41,7 @@ class LoadedCluster:
         asyncio.run(self._live(minutes))
 
     async def _live(self, minutes):
-        health = node_health.NodeHealth(self.store, self.clock)
+        health = node_health.NodeHealth(self.store, self.clock, whole=self.store.find(loading.RECORD) is None)
         told = []
         pods = kubelets.Kubelets(
             self.store, self.clock, lambda *note: told.append(note), lambda *_: None, health.is_served
