@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import random
+
+import counting
 import pytest
 from msgspec import structs
 from simulating import SECOND, Rigid, simulated, starts, trace_of
@@ -55,3 +58,30 @@ def test_forecasts_are_held_against_starts():
     assert told[1] == 160
     figures = judging.judge(cases.Case(Loaded(trace, trace.cluster), result))
     assert figures["forecast"] == {"mean": 30.0, "absolute": 30.0, "p95": 30.0, "late": 1.0, "without": 0.5}
+
+
+def crowded(seed, longest):
+    """Make jobs that ask for more than the machine has, so that dozens wait; some say that they run longer than they do."""
+    chance = random.Random(seed)  # noqa: S311
+    made, now = [], 0
+    for _ in range(90):
+        now += chance.choice((0, 2, 5, 9))
+        run = chance.randrange(1, 90)
+        size = chance.choice((1, 1, 2, 3, 5, 8, 13, 20, 32))
+        made.append(counting.Job(now, size, run, run * chance.randrange(1, longest + 1)))
+    return made
+
+
+@pytest.mark.parametrize("longest", [1, 3])
+@pytest.mark.parametrize("policy", ["easy", "conservative"])
+@pytest.mark.parametrize("seed", range(2))
+def test_where_dozens_wait_all_start_as_counted(seed, policy, longest):
+    jobs = crowded(seed, longest)
+    trace = trace_of([Rigid(job.submit, job.size, job.run) for job in jobs], processors=32)
+    trace.jobs = [
+        structs.replace(each, estimate=job.estimate * SECOND) for each, job in zip(trace.jobs, jobs, strict=True)
+    ]
+    machine = counting.Easy if policy == "easy" else counting.Conservative
+    counted = machine(jobs, 32).play()
+    assert starts(simulated(trace, PLANNED.format(policy=policy))) == counted
+    assert sum(start - job.submit > 100 for start, job in zip(counted, jobs, strict=True)) > 30

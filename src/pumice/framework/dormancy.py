@@ -195,6 +195,9 @@ def _answer(session: Session, kind: Kind, refusing: NoRoom) -> tuple[FitSummary,
     if session.cluster.queues.get(queue.name) is not queue or queue.bad or not job.pending:
         return None
     tasks = list(job.pending.values())
+    if not session.allocatable.active:
+        failure = refusing.failure(queue, job, tasks)
+        return None if failure is None else (failure, _told(session, job, failure))
     with session.lending.beyond_dues(), session.attempt(job):
         refusal = session.allocatable(queue, equal_tasks(tasks[:1])) if session.allocatable.active else None
         failure = of_queue(queue.name, refusal) if refusal is not None else refusing.failure(queue, job, tasks)

@@ -39,7 +39,10 @@ class Search(Protocol):
 
 
 class StandingPlan(Protocol):
-    """What whoever plans ahead says of jobs that are left out of a cycle."""
+    """Whoever plans ahead, and what it says of jobs that are left out of a cycle."""
+
+    def begin(self) -> None:
+        """Bring what is planned up to date before anybody is placed."""
 
     def stands(self, dormant: Mapping[str, Refused]) -> bool:
         """Tell whether all is planned as it would be if jobs that find no room were looked at."""

@@ -39,7 +39,7 @@ class Estimates:
 
     def __init__(self, default: int | None, *, learn: bool) -> None:
         self._default = default
-        self._learn = learn
+        self.learns = learn
         self._known: dict[str, tuple[object, int, object, Estimate]] = {}
         self._runs: dict[tuple[str, str, str], tuple[int, ...]] = {}
         self._started: dict[str, dict[str, int]] = {}
@@ -48,7 +48,7 @@ class Estimates:
         """Return the estimate of a job."""
         queue = cluster.queues.get(job.queue)
         stated = (queue.annotations.get(names.DEFAULT_ESTIMATE) if queue is not None and not queue.bad else None) or ""
-        learnt = self._runs.get(owner(job)) if self._learn else None
+        learnt = self._runs.get(owner(job)) if self.learns else None
         known = self._known.get(job.key)
         if known is None or known[0] is not job.group or known[1] != job.version or known[2] != (stated, learnt):
             if len(self._known) > 2 * len(cluster.jobs) + 64:
@@ -90,7 +90,7 @@ class Estimates:
 
     def watch(self, cluster: Cluster, now: int, start: Callable[[Task], int]) -> bool:
         """Learn from jobs that have changed how long they ran, if that is asked for, and tell whether anything was learnt."""
-        if not self._learn:
+        if not self.learns:
             return False
         learnt = False
         for key, job in cluster.dirty_jobs.items():

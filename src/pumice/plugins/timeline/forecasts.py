@@ -2,7 +2,7 @@
 
 Who holds room says so. Others are planned in the same way behind them, each with those before it in place, and nothing is held. That is due to be looked at again when a tenth of the time that was left,
 and at least a minute, has passed, or the planned start has: a forecast that moved by less would not be written. Who was never told anything is planned at once. Of those who are due, one is looked at for
-every two times at which there is a cycle, what was spared before included, and who has been due for the longest time comes first: a queue of thousands costs no more than what changes.
+every four times at which there is a cycle, what was spared before included, and who has been due for the longest time comes first: a queue of thousands costs no more than what changes.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 MOVED = duration.MINUTE
 TENTH = 10
 MOST = 5  # searches in a cycle for those who hold nothing, each some 15 ms at 1,000 nodes; others follow a second later
-PRICE = 2  # times at which there is a cycle, for a second look at one job
+PRICE = 4  # times at which there is a cycle, for a second look at one job
 SPARED = 32 * PRICE  # no more looks are saved up, and so many are worth going through all who wait
 
 

@@ -15,7 +15,7 @@ from pumice.plugins.timeline.profile import NEVER, Profile
 from pumice.plugins.timeline.promises import Promises
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from pumice.model.cluster import Cluster
     from pumice.model.nodes import NodeRecord
@@ -121,7 +121,7 @@ class Ledger:
         self.ends = []
         given = {}
         for row in range(table.count):
-            ends, listed = self._ends(cluster, table.records[row], now)
+            ends, listed = self._ends(cluster, table.records[row], now, {})
             self.ends.append(ends)
             given[row] = listed
         n = table.count
@@ -142,7 +142,8 @@ class Ledger:
     def _renew(self, cluster: Cluster, row: int, now: int) -> bool:
         """Look at one node again, and tell whether it is another."""
         table = cluster.nodes
-        before, (ends, listed) = self.ends[row], self._ends(cluster, table.records[row], now)
+        before = self.ends[row]
+        ends, listed = self._ends(cluster, table.records[row], now, before)
         offered, room = table.allocatable[row], table.idle_at(row) - table.pipelined[row]
         if ends == before and (room == self._rooms[row]).all():
             return False
@@ -158,12 +159,18 @@ class Ledger:
         self.profile.rebuild(row, room, listed, self.promised.profile)
         return True
 
-    def _ends(self, cluster: Cluster, record: NodeRecord, now: int) -> tuple[dict[str, int], list[tuple[int, Vector]]]:
-        """Return when each pod on a node ends, and what it gives back then."""
+    def _ends(
+        self, cluster: Cluster, record: NodeRecord, now: int, before: Mapping[str, int]
+    ) -> tuple[dict[str, int], list[tuple[int, Vector]]]:
+        """Return when each pod on a node ends, and what it gives back then; what is known of jobs that have not changed stays, unless it is over or something was learnt."""
         ends, given = {}, []
+        changed, known = cluster.dirty_jobs, {} if self._estimates.learns else before
         for task in record.tasks.values():
             if task.status in COUNTED:
-                ends[task.uid] = end = self.end(cluster, task, now)
+                end = known.get(task.uid, now)
+                if end <= now or task.job_key in changed:
+                    end = self.end(cluster, task, now)
+                ends[task.uid] = end
                 if end < NEVER:
                     given.append((end, task.shape.request.vector))
         return ends, given
