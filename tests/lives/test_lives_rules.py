@@ -33,6 +33,12 @@ def test_shortcuts_change_no_decision(policy):
     assert not variants.plain(scripts.draw(1, policy))
 
 
+# A queue that closes while a group waits to be let in; a gang whose roles are tried in another order; a hold that cannot be used yet.
+@pytest.mark.parametrize("seed", [42, 49, 61])
+def test_shortcuts_change_no_word(seed):
+    assert not variants.plain(scripts.draw(seed), texts=True)
+
+
 # Another could take the hold over as soon as a pod runs that was just bound; a hold was judged without the members that were placed and waited for the others.
 @pytest.mark.parametrize("seed", [900071, 12280, 12104])
 def test_a_life_in_which_a_rule_was_broken_once_breaks_none(seed):

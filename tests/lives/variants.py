@@ -43,11 +43,23 @@ def restarted(script):
     return _differences(mine, yours, "restart", DECIDED)
 
 
-def plain(script):
-    """Shortcuts change no decision: whoever takes none does the same. Texts may name those who go for somebody in another order."""
+def plain(script, *, texts=False):
+    """Shortcuts change no decision: whoever takes none does the same in the same order, and says of evictions the same; with `texts` every word is compared.
+
+    Without, reasons to wait are left out: whoever is passed over in a cycle may be told of new numbers, or of a cause beside the same refusal, in a later one.
+    """
     mine = decisions.lines(Player(script).play())
     yours = decisions.lines(Player(script, stage=functools.partial(Stage, plain=True)).play())
-    return _differences(mine, yours, "plain", DECIDED)
+    return _differences(mine, yours, "plain", _is_said if texts else _is_done)
+
+
+def _is_said(_):
+    return True
+
+
+def _is_done(line):
+    """Tell whether a line is no reason to wait."""
+    return not any(f" {word}" in line for word in ("PodScheduled False", "Unschedulable", "FailedScheduling"))
 
 
 def _compare(script, straight, other, name, kinds):
@@ -55,9 +67,14 @@ def _compare(script, straight, other, name, kinds):
     return _differences(mine, yours, name, kinds)
 
 
+def _sorted(side, kinds):
+    return sorted(line for line in side if line.startswith(kinds))
+
+
 def _differences(mine, yours, name, kinds):
+    """Give the first cycle that differs: in lines that a function picks, or in those of some kinds whatever their order."""
     for number, sides in enumerate(zip(mine, yours, strict=True), 1):
-        left, right = (sorted(line for line in side if line.startswith(kinds)) for side in sides)
+        left, right = (list(filter(kinds, side)) if callable(kinds) else _sorted(side, kinds) for side in sides)
         if left != right:
             lost = [line for line in left if line not in right]
             found = [line for line in right if line not in left]

@@ -330,7 +330,7 @@ class Allocate(Action):
         session.findings.attempt(job)
         session.findings.note_fit(tasks, failure)
         session.record.judge(job.key, self.name, telling.shortfall(session, job, 0))
-        self._dormancy.note_delayed(session, job, tasks[0], failure)
+        self._dormancy.note_delayed(session, job, tasks, failure)
         return True
 
     def _tell_of_blocked(self, session: Session, job: Job | None) -> None:

@@ -44,6 +44,11 @@ class Kind(msgspec.Struct):
     queue: Queue
     failure: FitSummary
     jobs: dict[str, Job] = {}
+    orders: dict[str, list[str]] = {}  # in which the pods of each are tried, if there are several
+
+    def tried(self, job: Job) -> Sequence[str]:
+        """Return the pods of a job, in the order in which they would be tried."""
+        return self.orders.get(job.key) or list(job.pending)
 
 
 class Dormancy:
@@ -58,28 +63,31 @@ class Dormancy:
         self._position = 0
         self._basis: object = None
 
-    def note(self, session: Session, queue: Queue, job: Job, task: Task, failure: FitSummary) -> None:
-        """Keep that a job was refused for want of room, if all its pods wait and are like this one, and no other objects have a say in where they go."""
+    def note(self, session: Session, queue: Queue, job: Job, tasks: Sequence[Task], failure: FitSummary) -> None:
+        """Keep that a job was refused for want of room with these tasks, in their order, if they are all its pods and alike, and no other objects have a say in where they go."""
         self._wake([job.key])
-        if not _is_uniform(job, task):
+        task = tasks[0]
+        if len(tasks) != len(job.pending) or not _is_uniform(job, task):
             return
         key = ((queue.name, *task.likeness, job.min_member), _told(session, job, failure))
         kind = self._kinds.get(key)
         if kind is None:
             kind = self._kinds[key] = Kind(queue, failure)
-        self._enter(job, kind)
+        self._enter(job, kind, tasks)
 
-    def note_delayed(self, session: Session, job: Job, task: Task, failure: FitSummary) -> None:
+    def note_delayed(self, session: Session, job: Job, tasks: Sequence[Task], failure: FitSummary) -> None:
         """Keep that a job would delay another, if nothing but amounts and what is promised has a say in whether it may start."""
         self._wake([job.key])
         queue = session.queue_of(job)
         limits = session.allocatable.active or session.overused.active or session.pre_predicate.active
-        if queue is not None and not limits and _is_uniform(job, task):
+        if queue is not None and not limits and _is_uniform(job, tasks[0]):
             self._delayed[job.key] = kind = Kind(queue, failure)
-            self._enter(job, kind)
+            self._enter(job, kind, tasks)
 
-    def _enter(self, job: Job, kind: Kind) -> None:
+    def _enter(self, job: Job, kind: Kind, tasks: Sequence[Task]) -> None:
         kind.jobs[job.key] = job
+        if 1 < len(tasks) == len(job.pending):
+            kind.orders[job.key] = [each.uid for each in tasks]
         self._noted[job.key] = kind
         self._rows[job.row] = job.key
 
@@ -95,6 +103,8 @@ class Dormancy:
         if not self._noted:
             return {}
         self._wake(cluster.dirty_jobs)
+        # Whoever holds room that it cannot use yet is told whose going it waits for.
+        self._wake([cluster.tasks[uid].job_key for uid in session.reservations.holds if uid in cluster.tasks])
         self._wake([self._rows[row] for row in changed or () if row in self._rows])
         self._told_anew = TOLD_ANEW
         for plan in session.standing_plans.values() if self._delayed else ():
@@ -139,6 +149,7 @@ class Dormancy:
             self._delayed.pop(key, None)
             if kind is not None:
                 del self._rows[kind.jobs.pop(key).row]
+                kind.orders.pop(key, None)
 
 
 def _is_uniform(job: Job, task: Task) -> bool:

@@ -56,6 +56,9 @@ class Refused(Protocol):
     def failure(self) -> FitSummary:
         """Why none of their pods found a node."""
 
+    def tried(self, job: Job) -> Sequence[str]:
+        """Return the pods of one of them, in the order in which they would be tried."""
+
 
 class Forecast(msgspec.Struct, frozen=True):
     """When a job is expected to start: its condition, that time if it is known, where, and what would bring it forward."""
@@ -182,7 +185,7 @@ class Findings:
         if job.key not in self.attempted:
             self.journal.put(self.attempted, job.key, job)
             if self.dormant and (told := self.dormant.get(job.key)) is not None:
-                self.note_fit_of_all(job, list(job.pending), told.failure)
+                self.note_fit_of_all(job, told.tried(job), told.failure)
 
     def keep_out(self, job: Job, vote: Vote) -> None:
         """Note the vote by which a group was not let in."""

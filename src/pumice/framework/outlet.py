@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Protocol
 
+from pumice.framework.runs import leaving_order
 from pumice.framework.told_session import ToldSession
 from pumice.model.statuses import Status
 
@@ -126,17 +127,18 @@ class Sender:
         return {uid: reason for uid, reason in asked.items() if reason is not None}
 
     def send_evictions(self, runs: Sequence[Run]) -> None:
-        """Hand evictions over."""
-        victims = [task for run in runs for task in run.tasks]
+        """Hand evictions over, in an order that does not depend on how the victims were found."""
+        by_uid = {task.uid: run for run in runs for task in run.tasks}
+        victims = sorted([task for run in runs for task in run.tasks], key=leaving_order)
         if not victims:
             return
-        for run in runs:
+        for task in victims:
+            run = by_uid[task.uid]
             claimant = run.claimant.job if run.claimant is not None else None
-            for task in run.tasks:
-                self._outlet.evict(task, run.why or run.reason)
-                self._session.observer.took(
-                    run.reason, task.job.queue if task.job else "", claimant.queue if claimant else ""
-                )
+            self._outlet.evict(task, run.why or run.reason)
+            self._session.observer.took(
+                run.reason, task.job.queue if task.job else "", claimant.queue if claimant else ""
+            )
         # A delete may be refused: until the pod is terminating it counts in its queue, for whoever is to be bound.
         self._session.cluster.apply(victims, [task.node for task in victims], Status.EVICTING)
         self._session.record.evictions += len(victims)

@@ -142,6 +142,11 @@ def begun(
     return runs
 
 
+def leaving_order(task: Task) -> tuple[int, int, str]:
+    """Return what victims are sorted by wherever they are sent or told of: the least important first, then by name."""
+    return (0 if task.job is None else task.job.priority), task.priority, task.key
+
+
 def victims_apart(runs: Iterable[Run]) -> tuple[list[Run], list[Run]]:
     """Tell runs of victims from others."""
     evicting: list[Run] = []

@@ -59,6 +59,7 @@ def _news(session: Session) -> News:
     alike: dict[tuple[object, ...], Standing] = {}
     phases, errors, holds = session.findings.phases, session.findings.fit_errors, session.reservations.holds
     valid, stood = session.valid_queues(), session.record.stood
+    closed = {name: queue.state for name, queue in session.cluster.queues.items() if not queue.is_open}
     nevers: dict[int, str] = {}
     forecasts = session.findings.forecasts
     # Thousands of jobs in a cycle: one pass, without a call for each question about each job.
@@ -79,6 +80,7 @@ def _news(session: Session) -> News:
             counts,
             told,
             outlook,
+            closed.get(job.queue) if waits else None,
             forecasts.get(key) and forecasts[key].condition,
         )
         if stood.get(key) == stands:

@@ -20,7 +20,7 @@ LOOKS = 64
 
 def those_who_would_return(plan: Plan, takes_from: Callable[[Job, Plan], bool]) -> list[Task]:
     """Return the victims whose job would ask for the claimant's room once it runs, and be given it; `takes_from` searches for it."""
-    victims = [task for unit in plan.units for task in unit.tasks]
+    victims = plan.victims
     member, rules = plan.members[0], plan.rules
     jobs = {t.job.key: t.job for t in victims if t.job is not None and rules.concerns(t, member)}
     jobs = {key: job for key, job in jobs.items() if reaches(plan, job)}

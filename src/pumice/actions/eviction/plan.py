@@ -15,6 +15,7 @@ from pumice.actions.placing import inside_domains, sub_jobs, task_runs, turns
 from pumice.actions.placing.domain_goal import Progress
 from pumice.framework import selection, subject
 from pumice.framework.fitting import room
+from pumice.framework.runs import leaving_order
 from pumice.model.statuses import Status
 
 if TYPE_CHECKING:
@@ -70,6 +71,11 @@ class Plan:
     def with_bounds(self, text: str) -> str:
         """Return what is said of the plan, followed by the bounds that were reached while it was looked for."""
         return f"{text} ({'; '.join(self.bounds)})" if self.bounds else text
+
+    @property
+    def victims(self) -> list[Task]:
+        """All who go, in the order in which they leave: it says nothing of how they were found."""
+        return sorted([task for unit in self.units for task in unit.tasks], key=leaving_order)
 
     # -- questions ---------------------------------------------------------------------------------------------
 

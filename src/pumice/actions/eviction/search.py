@@ -280,7 +280,7 @@ class Search:
         if returning or self._successors is None:
             return returning
         plan.successor = self._successors.of(plan)
-        return [] if plan.successor is None else [task for unit in plan.units for task in unit.tasks]
+        return [] if plan.successor is None else plan.victims
 
     def could_serve(self, wanted: Wanted, spared: Plan) -> bool:
         """Tell whether a plan for somebody could be made as things stand, without evicting members of another plan."""
@@ -328,7 +328,7 @@ class Search:
         for _ in range(ROUNDS):
             if not search._is_made(rival, wanted):  # noqa: SLF001  a search like this one
                 return False
-            taken = [task for unit in rival.units for task in unit.tasks]
+            taken = rival.victims
             if any(task.uid in members or (task.job is plan.job and task.job is not wanted.job) for task in taken):
                 rival.start_again()
                 return True
@@ -350,7 +350,7 @@ class Search:
 
     def _leads_back(self, rival: Plan, plan: Plan) -> bool:
         """Tell whether those who go for a rival would in their turn take pods of a plan's claimant: a ring of three or more never ends either."""
-        victims = [task for unit in rival.units for task in unit.tasks]
+        victims = rival.victims
         with rival.statement.trial():
             rival.statement.suppose(victims, [None] * len(victims), Status.PENDING)
             rival.statement.suppose(rival.members, [member.node for member in rival.members], Status.RUNNING)
@@ -371,7 +371,7 @@ class Search:
         plan.statement.keep()
 
     def _commit(self, plan: Plan) -> None:
-        victims = [task for unit in plan.units for task in unit.tasks]
+        victims = plan.victims
         self.session.record.judge(plan.job.key, self.rules.name, telling.number(plan))
         self.session.reserve(plan.members, victims, self.rules.hold_for)
         plan.statement.commit()

@@ -76,7 +76,7 @@ class Successors:
         found = list(self._those_to_ask(plan))
         if not found:
             return None
-        victims = [task for unit in plan.units for task in unit.tasks]
+        victims = plan.victims
         with plan.statement.trial():
             plan.statement.suppose(victims, [None] * len(victims), Status.PENDING)
             for search, job in found:
@@ -86,7 +86,7 @@ class Successors:
 
     def _those_to_ask(self, plan: Plan) -> Iterator[tuple[Rival, Job]]:
         """Give one job of each kind that may take over by the rules of an action; those that are like the claimant's own cannot."""
-        losing = {t.job_key: t.job.queue for unit in plan.units for t in unit.tasks if t.job is not None}
+        losing = {t.job_key: t.job.queue for t in plan.victims if t.job is not None}
         for search in self._rivals():
             for count, jobs in enumerate(self._waiting_beside(search, plan, losing)):
                 if count == LOOKS:

@@ -34,7 +34,7 @@ def number(plan: Plan) -> str:
         if run.step is Step.EVICT:
             claimant = run.claimant or plan.claimant
             run.why = f"{run.reason} for pod {claimant.key} of group {plan.job.key} in queue {plan.job.queue}{by}, plan {count}"
-    victims = [task for unit in plan.units for task in unit.tasks]
+    victims = plan.victims
     listed = ", ".join(task.key for task in victims[:NAMED])
     more = f" and {len(victims) - NAMED} more" if len(victims) > NAMED else ""
     where = "" if plan.domain is None else f" in {plan.domain.name}"

@@ -69,8 +69,7 @@ def _asked_on(row: int, tasks: Sequence[Task]) -> Vector | int:
 
 def _spare(plan: Plan, unit: Unit, kinds: list[Task]) -> None:
     """Try to do without a unit, and without others on whose nodes no member would be left."""
-    homes = [(member, member.node) for member in plan.members]
-    returned: list[Unit] = []
+    before, returned = _Before(plan), list[Unit]()
     loose = [unit]
     while loose:
         for each in loose:
@@ -80,22 +79,35 @@ def _spare(plan: Plan, unit: Unit, kinds: list[Task]) -> None:
         returned += loose
         tasks = [task for each in loose for task in each.tasks]
         if not plan.leaves_gangs_whole(plan.units) or not _still_fits(plan, tasks, kinds):
-            _restore(plan, returned, homes)
+            before.restore(returned)
             return
-        loose = plan.loose_units() if any(member.node is not home for member, home in homes) else []
+        loose = plan.loose_units() if before.moved() else []
     plan.is_admitted = False
 
 
-def _restore(plan: Plan, returned: Sequence[Unit], homes: Sequence[tuple[Task, NodeRecord | None]]) -> None:
-    """Evict units again, and put members back where they were."""
-    moved = [(member, home) for member, home in homes if member.node is not home]
-    for member, _ in moved:
-        plan.statement.undo(member)
-    for unit in returned:
-        plan.evict(unit)
-    for member, home in moved:
-        if home is not None:
-            plan.statement.pipeline([member], [home], evicted=True)
+class _Before:
+    """A plan as it was before it was tried whether it can do without somebody."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._units = list(plan.units)
+        self._homes = [(member, member.node) for member in plan.members]
+
+    def moved(self) -> list[tuple[Task, NodeRecord | None]]:
+        """Return the members that wait elsewhere by now, with where they were."""
+        return [(member, home) for member, home in self._homes if member.node is not home]
+
+    def restore(self, returned: Sequence[Unit]) -> None:
+        """Evict units again, and put members back where they were; the plan lists all of them as it did."""
+        plan, moved = self._plan, self.moved()
+        for member, _ in moved:
+            plan.statement.undo(member)
+        for unit in returned:
+            plan.statement.evict(unit.tasks, plan.rules.name)
+        for member, home in moved:
+            if home is not None:
+                plan.statement.pipeline([member], [home], evicted=True)
+        plan.units, plan.members = self._units, [member for member, _ in self._homes]
 
 
 def _take_a_part(plan: Plan, job: Job, kinds: list[Task], tries: list[int]) -> None:
@@ -104,7 +116,7 @@ def _take_a_part(plan: Plan, job: Job, kinds: list[Task], tries: list[int]) -> N
     tasks = [task for unit in whole for task in unit.tasks]
     if len(tasks) == 1 or job.tally.ready or not any(unit.whole for unit in whole):
         return
-    homes = [(member, member.node) for member in plan.members]
+    before = _Before(plan)
     for task in tasks:
         plan.statement.undo(task)
     plan.units = [unit for unit in plan.units if unit not in whole]
@@ -126,7 +138,7 @@ def _take_a_part(plan: Plan, job: Job, kinds: list[Task], tries: list[int]) -> N
             for task in part:
                 plan.statement.undo(task)
             del plan.units[-len(taken) :]
-    _restore(plan, whole, homes)
+    before.restore(whole)
 
 
 def _parts(tasks: Sequence[Task], most: int) -> Iterator[tuple[Task, ...]]:
@@ -198,7 +210,7 @@ def _limits_hold(plan: Plan, kinds: list[Task]) -> bool:
 
 def _move(plan: Plan, displaced: list[Task]) -> bool:
     """Find other places for some members; if there are none, put them back where they were."""
-    homes = [(member, member.node) for member in displaced]
+    listed, homes = list(plan.members), [(member, member.node) for member in displaced]
     for member in displaced:
         plan.statement.undo(member)
         plan.members.remove(member)
@@ -207,5 +219,5 @@ def _move(plan: Plan, displaced: list[Task]) -> bool:
     for member, record in homes:
         if record is not None:
             plan.statement.pipeline([member], [record], evicted=True)
-            plan.members.append(member)
+    plan.members = listed
     return False

@@ -54,7 +54,7 @@ class Refusals:
         else:
             uids = [first.uid] if least == 1 else [task.uid for task in tasks]
             session.findings.note_fit_of_all(job, uids, failure)
-            self._let_lie(queue, job, first, failure)
+            self._let_lie(queue, job, tasks, failure)
             said = telling.Shortfall(0, least - job.tally.ready, least, len(job.pending), first.name, failure)
         session.record.judge(job.key, self._action, said)
         if known is None:
@@ -62,11 +62,13 @@ class Refusals:
         return failure
 
     def remember(self, queue: Queue, job: Job, tasks: Sequence[Task]) -> None:
-        """Keep why a job failed with its first task, for its other members and for its equals."""
+        """Keep why a job failed with the first task that was tried, for its other members and for its equals."""
         session = self._session
-        errors, first = session.findings.errors(job), tasks[0]
-        if first.uid in errors and len(tasks) == job.min_member and _are_alike(tasks):
-            session.findings.note_fit(tasks, errors[first.uid])
+        errors = session.findings.errors(job)
+        if errors and len(tasks) == job.min_member and not tasks[0].gated and _are_alike(tasks):
+            failure = next(iter(errors.values()))
+            session.findings.forget_fit(job, tasks)
+            session.findings.note_fit(tasks, failure)
         if session.breakdowns.has(job) or not session.shortcuts.equal_jobs:
             return  # a breakdown about one says nothing about its equals
         if errors and session.independence.equals_share_answers:
@@ -75,17 +77,17 @@ class Refusals:
                 return  # what is promised to others may be in the way of this one alone
             self.begin(queue)
             self._known.add(job.tasks[uid], failure)
-            self._let_lie(queue, job, job.tasks[uid], failure)
+            self._let_lie(queue, job, tasks, failure)
 
-    def _let_lie(self, queue: Queue, job: Job, task: Task, failure: FitSummary) -> None:
+    def _let_lie(self, queue: Queue, job: Job, tasks: Sequence[Task], failure: FitSummary) -> None:
         """Have a job left alone until something changes for it, if nothing else can help it; what its queue is due may give way yet in this cycle."""
         session = self._session
         if failure.due and session.lending.enabled:
             return
-        if failure.queue or (session.independence.equals_share_answers and self.no_room.is_too_large(task)):
+        if failure.queue or (session.independence.equals_share_answers and self.no_room.is_too_large(tasks[0])):
             placed = session.findings.last_transactions
             if not placed or placed.keys().isdisjoint(job.pending):
-                self._dormancy.note(session, queue, job, task, failure)
+                self._dormancy.note(session, queue, job, tasks, failure)
 
 
 class KnownFailures:
