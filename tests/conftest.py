@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sysconfig
@@ -14,6 +15,7 @@ from hypothesis import settings
 import pumice
 from pumice.framework import observing
 from pumice.framework.breakdowns import PluginBreakdownError
+from pumice.server.threads import interpreter
 
 pytest_plugins = ["testbed.pytest_plugin", "testbed.pytest_times"]
 
@@ -24,6 +26,16 @@ settings.load_profile("new" if os.environ.get("PUMICE_FUZZ") else "same")
 # Whoever is started in the background ignores Ctrl-C, and so would every process that tests start and end with it.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+# Looking for garbage as often as Python does by itself would cost a third of the processor time: so do it as seldom as the scheduler.
+gc.set_threshold(*interpreter.THRESHOLDS)
+
+
+def pytest_collection_finish():
+    """Take what was collected as there to stay: otherwise every test would pay for all others."""
+    gc.collect()
+    gc.freeze()
 
 
 # ---- no fast way is left in silence

@@ -109,6 +109,7 @@ def put_in(mutant: Mutant) -> int:
     path = str(Path(mutant.path).resolve())
     new = {_key(code): code for code in _codes(compile(changed(mutant.path, mutant.number), path, "exec"))}
     count = 0
+    gc.unfreeze()  # what is taken as there to stay is not listed
     for function in [each for each in gc.get_objects() if isinstance(each, FunctionType)]:
         code = function.__code__
         other = new.get(_key(code)) if code.co_filename == path else None

@@ -6,6 +6,7 @@ Results come in the order of the files whatever the number of processes, so that
 from __future__ import annotations
 
 import functools
+import gc
 import multiprocessing
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -67,7 +68,8 @@ def run(
         yield from map(run_one, items)
         return
     # Processes are started afresh: a copy of this one would inherit threads and buffers in whatever state they are.
-    with multiprocessing.get_context("spawn").Pool(min(jobs, len(items))) as pool:
+    processes = min(jobs, len(items))
+    with multiprocessing.get_context("spawn").Pool(processes, gc.set_threshold, gc.get_threshold()) as pool:
         yield from pool.imap(run_one, items)
 
 
