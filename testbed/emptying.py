@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     from testbed.calling import Caller
 
 _COLLECTIONS = (
+    # the first of all: who does not answer any more would refuse the rest
+    "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations",
+    "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations",
     "/api/v1/pods",
     "/api/v1/nodes",
     "/api/v1/persistentvolumeclaims",
@@ -37,7 +40,7 @@ _NO_FINALIZERS = {"metadata": {"finalizers": None}}
 
 
 def empty(caller: Caller) -> None:
-    """Remove pods, nodes, volumes, leases, custom objects and the like everywhere, at once; namespaces stay, and so does `kube-system`."""
+    """Remove webhooks, pods, nodes, volumes, leases, custom objects and the like everywhere, at once; namespaces stay, and so does `kube-system`."""
     for collection in (*_COLLECTIONS, *_custom(caller)):
         namespaces: dict[str, None] = {}
         for item in (

@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from _pytest.runner import runtestprotocol
 
 from testbed import browser, old_etcd, provide
 
@@ -52,6 +53,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "kube: needs a real API server (implied by the fixture api_server)")
     config.addinivalue_line("markers", "old_etcd: needs an old etcd besides (implied by the fixture old_api_server)")
     config.addinivalue_line("markers", "browser: needs a real browser")
+    config.addinivalue_line("markers", "long: takes long, and is begun early, so that nobody waits for it at the end")
     config.addinivalue_line("markers", "helm: needs helm (implied by the fixture helm)")
     config.addinivalue_line(
         "markers", "go_clients: needs kube-scheduler and Kubernetes' controllers (implied by the fixture go_clients)"
@@ -74,10 +76,10 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Take out what cannot run; last, so that only what would have run is counted. Workers put first what needs a server."""
+    """Take out what cannot run; last, so that only what would have run is counted. Workers put first what needs a server, and then what takes long."""
     config.stash[_MISSING] = missing = _missing(items)
     if hasattr(config, "workerinput"):
-        items.sort(key=_comes_later)
+        items.sort(key=lambda item: (_comes_later(item), item.get_closest_marker("long") is None))
     if _in_ci():
         missing = tuple(marker for marker in missing if marker in _BEYOND_CI)
     counts = config.stash[_LEFT_OUT]
@@ -88,6 +90,18 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if left_out:
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if not _lacking(item, missing)]
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
+    """End the servers of a worker after the last test that needs one: one that nobody asks anything uses up a fiftieth of a processor."""
+    if not hasattr(item.config, "workerinput") or _comes_later(item) or nextitem is None or not _comes_later(nextitem):
+        return None
+    hook = item.ihook
+    hook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+    runtestprotocol(item, nextitem=None)
+    hook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+    return True
 
 
 def _comes_later(item: pytest.Item) -> bool:

@@ -33,6 +33,27 @@ def cluster(api_server):
     return api_server
 
 
+@pytest.fixture
+def installing(cluster):
+    """The cluster for a test that installs everything; however that ends, no webhook is left: nobody answers, and so it would refuse what others write here."""
+    yield cluster
+    cluster.kubectl("delete", "validatingwebhookconfigurations,mutatingwebhookconfigurations", "--all")
+    # The API server hears of it a moment later.
+    waiting.until(lambda: accepts(cluster, queue_named("after")), every=0.1)
+
+
+def accepts(cluster, manifest):
+    try:
+        cluster.kubectl("create", "--dry-run=server", "-f", "-", input=text.stream([manifest]))
+    except KubectlError:
+        return False
+    return True
+
+
+def queue_named(name):
+    return {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "metadata": {"name": name}}
+
+
 def apply(cluster, *manifests):
     return cluster.kubectl("apply", "-f", "-", input=text.stream(manifests))
 
@@ -160,32 +181,31 @@ def test_both_older_groups_are_served_side_by_side(cluster, namespace):
 # ---- the scheduler's own objects
 
 
-def test_everything_that_is_printed_can_be_applied_again_and_again(cluster, namespace):
+def test_everything_that_is_printed_can_be_applied_again_and_again(installing, namespace):
     named = ["--name=again", f"--namespace={namespace}", "--scheduler-name=again"]
     printed = CliRunner().invoke(program, ["install", "--print", *named]).output
     for flags in (["--dry-run=server"], ["--server-side"], ["--server-side"]):
-        cluster.kubectl("apply", *flags, "-f", "-", input=printed)
+        installing.kubectl("apply", *flags, "-f", "-", input=printed)
     for kind in ("deployment", "serviceaccount", "role", "clusterrole", "flowschema"):
-        assert stored(cluster, kind, "again-scheduler", "-n", namespace)
-    # Nobody answers its webhooks, so that they would refuse what other tests write here.
+        assert stored(installing, kind, "again-scheduler", "-n", namespace)
     removed = CliRunner().invoke(program, ["uninstall", "--print", *named[:2]]).stdout
-    cluster.kubectl("delete", "--ignore-not-found", "-f", "-", input=removed)
+    installing.kubectl("delete", "--ignore-not-found", "-f", "-", input=removed)
 
 
-def test_what_was_installed_is_deleted_and_nothing_else(cluster):
+def test_what_was_installed_is_deleted_and_nothing_else(installing):
     """The namespace has a ConfigMap of somebody else's, and there is a second installation beside the first."""
     first, second = (["--name", name, "--namespace=shared"] for name in ("first", "second"))
-    cluster.kubectl("create", "namespace", "shared")
-    cluster.kubectl("create", "configmap", "somebody-elses", "-n", "shared")
-    before = everything(cluster)
-    apply_printed(cluster, *second, "--scheduler-name=second", "--without-crds")
-    beside = everything(cluster)
-    apply_printed(cluster, *first, "--scheduler-name=first", "--without-crds")
-    assert len(everything(cluster) - beside) == len(installation.manifests(release.Release(controllers="none")))
+    installing.kubectl("create", "namespace", "shared")
+    installing.kubectl("create", "configmap", "somebody-elses", "-n", "shared")
+    before = everything(installing)
+    apply_printed(installing, *second, "--scheduler-name=second", "--without-crds")
+    beside = everything(installing)
+    apply_printed(installing, *first, "--scheduler-name=first", "--without-crds")
+    assert len(everything(installing) - beside) == len(installation.manifests(release.Release(controllers="none")))
     for each, rest in ((first, beside), (second, before)):
         removed = CliRunner().invoke(program, ["uninstall", "--print", *each]).stdout
-        cluster.kubectl("delete", "--ignore-not-found", "-f", "-", input=removed)
-        assert everything(cluster) == rest
+        installing.kubectl("delete", "--ignore-not-found", "-f", "-", input=removed)
+        assert everything(installing) == rest
 
 
 def apply_printed(cluster, *flags):
@@ -255,8 +275,19 @@ def test_an_installation_by_helm_says_which_parts_there_are(cluster, helm, value
     assert "deployment/pumice-admission" in notes
 
 
-def test_an_installation_by_helm_names_values_without_effect_and_leaves_the_definitions_behind(cluster, helm):
-    told = helm.install(cluster.kubeconfig, values=NO_EFFECT)
+def test_an_installation_by_helm_names_values_without_effect_and_leaves_the_definitions_behind(installing, helm):
+    try:
+        check_installation(installing, helm.install(installing.kubeconfig, values=NO_EFFECT))
+    finally:
+        done = helm.run("uninstall", "pumice", "--namespace=pumice-system", kubeconfig=installing.kubeconfig)
+    assert done.returncode == 0, done.stderr
+    # No webhook is left that would refuse it.
+    waiting.until(lambda: accepts(installing, queue_named("after-helm")), every=0.1)
+    for file in CRDS.iterdir():
+        assert stored(installing, "crd", yaml.safe_load(file.read_text(encoding="utf-8"))["metadata"]["name"])
+
+
+def check_installation(cluster, told):
     without_effect = {line.strip() for line in told.partition("no effect here")[2].splitlines()[1:]}
     assert without_effect == {
         "basic.controller_image_name",
@@ -267,9 +298,3 @@ def test_an_installation_by_helm_names_values_without_effect_and_leaves_the_defi
     for each in installation.manifests(release.Release()):
         namespace = each["metadata"].get("namespace", "pumice-system")
         assert stored(cluster, each["kind"], each["metadata"]["name"], "-n", namespace)
-    done = helm.run("uninstall", "pumice", "--namespace=pumice-system", kubeconfig=cluster.kubeconfig)
-    assert done.returncode == 0, done.stderr
-    queue = {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "metadata": {"name": "after-helm"}}
-    apply(cluster, queue)  # no webhook is left that would refuse it
-    for file in CRDS.iterdir():
-        assert stored(cluster, "crd", yaml.safe_load(file.read_text(encoding="utf-8"))["metadata"]["name"])

@@ -94,6 +94,33 @@ def test_workers_run_first_what_needs_a_server(run, bare):
     assert [line.split("::")[1].strip() for line in lines if "PASSED" in line] == ["test_marked", "test_plain"]
 
 
+def test_workers_begin_with_what_takes_long(run):
+    tests = "import pytest\ndef test_short(): pass\n@pytest.mark.long\ndef test_long(): pass\n"
+    _, lines = run("-v", "-p", "xdist", "-n", "1", tests=tests)
+    assert [line.split("::")[1].strip() for line in lines if "PASSED" in line] == ["test_long", "test_short"]
+
+
+SHARING = """
+import pathlib, pytest
+@pytest.fixture(scope="session")
+def shared(api_server):
+    yield
+    pathlib.Path("ended").touch()
+@pytest.fixture(scope="session")
+def api_server(): pass
+def test_without_one(): assert pathlib.Path("ended").exists()
+def test_with_one(shared): assert not pathlib.Path("ended").exists()
+def test_with_the_same(shared): assert not pathlib.Path("ended").exists()
+"""
+
+
+def test_what_tests_with_a_server_share_ends_before_those_without(run, bare):
+    assets = programs(bare / "assets", *provide.PROGRAMS)
+    code, lines = run("-p", "xdist", "-n", "1", tests=SHARING, KUBEBUILDER_ASSETS=str(assets))
+    assert code == 0, lines
+    assert "3 passed" in lines[-1]
+
+
 def test_an_old_etcd_needs_a_server_too(run):
     _, lines = run(tests="def test_old(old_api_server): pass")
     assert "1 test against a real API server was left out: run `make kube` to get one" in lines
