@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builders import Desk, group, node, pod
+from drawing import drawn
 
 # Nobody scores nodes: the first with room is taken.
 FIRST_FIT = """
@@ -67,7 +68,7 @@ def desk(nodes, members, least, releasing=()):
 
 
 @given(st.lists(AMOUNTS, min_size=2, max_size=3), st.lists(AMOUNTS, min_size=2, max_size=5))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=drawn(300), deadline=None)
 def test_a_gang_starts_if_it_fits_in_its_order_or_largest_first_by_any_size_and_only_then(nodes, members):
     made = desk(nodes, members, len(members))
     made.cycle()
@@ -81,7 +82,7 @@ def test_a_gang_starts_if_it_fits_in_its_order_or_largest_first_by_any_size_and_
     st.lists(st.integers(0, 3), min_size=3, max_size=3),
     st.data(),
 )
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=drawn(300), deadline=None)
 def test_a_gang_that_could_start_on_free_room_in_its_order_waits_for_none_that_is_being_released(
     nodes, members, releasing, data
 ):

@@ -14,6 +14,7 @@ from test_actions_surplus import merged
 
 import recount
 from builders import Desk, group, node, played, pod, queue
+from drawing import drawn
 from pumice.actions.placing import drafted
 from pumice.framework import block, blocks, drafting
 from pumice.framework.plugin import Plugin
@@ -101,7 +102,7 @@ def assert_as_one_by_one(pick, text, waves, *classes):
         assert together == decide(text, waves, *classes)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=drawn(40), deadline=None)
 @given(pick=ANYTHING)
 def test_pods_placed_together_go_where_they_would_have_gone_one_by_one(pick):
     assert_as_one_by_one(pick, configuration(pick), world(pick))
@@ -122,7 +123,7 @@ def tree(pick):
         yield queue(name, parent=parent, annotations=written, **limits())
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=drawn(40), deadline=None)
 @given(pick=ANYTHING)
 def test_below_a_tree_of_queues_pods_placed_together_go_where_they_would_have_gone_one_by_one(pick):
     first, *rest = world(pick)
@@ -210,7 +211,7 @@ class Moving(Plugin):
 
 
 @pytest.mark.parametrize("plugin", [Refusing, Licensed, Late, Moving])
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=drawn(15), deadline=None)
 @given(pick=ANYTHING)
 def test_plugins_that_change_their_mind_as_pods_are_placed_are_heeded_as_one_by_one(plugin, pick):
     assert_as_one_by_one(pick, configuration(pick, plugin.name), world(pick), plugin)

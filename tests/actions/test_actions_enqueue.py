@@ -6,13 +6,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builders import Desk, group, node, queue
+from drawing import drawn
 from pumice.framework.extensions import PERMIT, reject
 from pumice.framework.plugin import Plugin
 
 CORES = st.sampled_from([None, 0, 1, 2, 3, 5, 8])
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=drawn(80), deadline=None)
 @given(cores=st.integers(1, 20), capability=st.none() | st.integers(1, 25), asked=st.lists(CORES, max_size=30))
 def test_groups_are_let_in_as_far_as_they_fit_beside_those_before_them(cores, capability, asked):
     limits = {} if capability is None else {"capability": {"cpu": str(capability)}}

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builders import GANG, Desk, group, node, pod
+from drawing import drawn
 
 # Each size divides the next: largest first is then the best order on nodes of any size, so a gang that can start must.
 SIZES = (1, 2, 4)
@@ -59,7 +60,7 @@ def packs(sizes, room):
 
 
 @given(clusters(), gangs())
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=drawn(250), deadline=None)
 def test_a_gang_starts_whenever_the_members_that_its_minimum_names_fit_together(free, gang):
     members, roles, least = gang
     made = desk(free, *gang)
@@ -76,7 +77,7 @@ def test_a_gang_starts_whenever_the_members_that_its_minimum_names_fit_together(
 
 
 @given(clusters(), gangs())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=drawn(150), deadline=None)
 def test_of_a_gang_that_has_started_nobody_waits_whom_some_node_would_take(free, gang):
     members, _, _ = gang
     made = desk(free, *gang)

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import recount
 from builders import GROUP_NAME, ROLE
+from drawing import drawn
 from pumice.api import kinds
 
 ENDED = ("Succeeded", "Failed")
@@ -71,7 +72,7 @@ faults = st.lists(
 )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=drawn(100), deadline=None)
 @given(pick=picks, faults=faults)
 def test_no_node_is_ever_over_committed_by_our_binds(pick, faults):
     for rig in run(pick, faults=faults):
@@ -111,7 +112,7 @@ def broken_gangs(rig):
     return found
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=drawn(100), deadline=None)
 @given(pick=picks)
 def test_below_min_member_no_member_with_requests_is_bound(pick):
     for rig in run(pick):
@@ -121,7 +122,7 @@ def test_below_min_member_no_member_with_requests_is_bound(pick):
 # ---- the same again
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=drawn(15), deadline=None)
 @given(seed=st.integers(0, 10_000))
 def test_the_same_input_twice_gives_identical_decisions(seed):
     first, second = (actions_worlds.digest(_random(seed), cycles=5) for _ in range(2))
@@ -150,7 +151,7 @@ def test_decisions_do_not_depend_on_the_hash_seed():
     assert outputs[0] == outputs[1] == outputs[2]
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=drawn(30), deadline=None)
 @given(pick=picks)
 def test_the_model_at_rest_equals_what_a_fresh_cache_reads_from_the_cluster(pick):
     """Memory is derivable: a scheduler that starts now would see the same."""

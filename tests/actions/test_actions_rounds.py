@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from test_actions_surplus import asked, configuration, merged
 
 from builders import Desk, group, node, played, pod, priority_class, queue
+from drawing import drawn
 from pumice.actions.placing import drafted, rounds, surplus
 from pumice.framework.plugin import Plugin
 
@@ -109,7 +110,7 @@ def jobs_of(pick, queues, wave):
             yield pod(f"{name}-w-{i}", name, **(shapes[0] if pick.random() < 0.7 else pick.choice(shapes)))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=drawn(40), deadline=None)
 @given(pick=ANYTHING)
 def test_queues_that_take_turns_are_served_in_rounds_as_turn_by_turn(pick):
     assert_as_in_turns(tiers_for_queues(pick), queues_world(pick))
@@ -129,7 +130,7 @@ def assert_as_in_turns(text, waves, *classes):
         assert together == decide(text, waves, *classes)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=drawn(30), deadline=None)
 @given(pick=ANYTHING)
 def test_pods_placed_in_rounds_go_where_they_would_have_gone_turn_by_turn(pick):
     assert_as_in_turns(configuration(pick), world(pick))
@@ -151,7 +152,7 @@ def minding(pick):
     return {"cpu": "100m", "labels": {"app": pick.choice("xxy")}, **pick.choice([rules, rules, both])}
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=drawn(20), deadline=None)
 @given(pick=ANYTHING)
 def test_equal_pods_of_many_jobs_that_mind_each_other_are_chosen_for_ahead(pick):
     kinds = [minding(pick), *([asked(pick)] if pick.random() < 0.5 else [])]
@@ -227,7 +228,7 @@ class Refusing(Plugin):
         return "not this one" if sign > 0 and run.tasks[0].name.endswith("5-w-0") else None
 
 
-@settings(max_examples=15, deadline=None)  # four worlds each
+@settings(max_examples=drawn(15), deadline=None)  # four worlds each
 @given(pick=ANYTHING)
 def test_plugins_that_move_refuse_or_break_down_are_heeded_as_in_turns(pick):
     for each in (Fickle, FickleQueues, Breaking, Refusing):

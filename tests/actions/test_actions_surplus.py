@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builders import Desk, group, node, pod, priority_class, queue, said_of
+from drawing import drawn
 from pumice.actions.placing import rounds, surplus, task_runs
 from pumice.framework.plugin import Action
 
@@ -110,7 +111,7 @@ def decide(text, waves):
     return [repr(effect) for effect in desk.world.effects], said
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=drawn(150), deadline=None)
 @given(pick=ANYTHING)
 def test_pods_given_ahead_go_where_they_would_have_gone_one_a_turn(pick):
     text, waves = configuration(pick), world(pick)

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builders import Desk, group, node, pod, priority_class, queue
+from drawing import drawn
 
 FULL = """
 actions: "enqueue, allocate, preempt, reclaim, backfill"
@@ -115,26 +116,26 @@ def scaled(manifests, factor):
     return [walk(each) for each in manifests]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=drawn(60), deadline=None)
 @given(clusters(), st.integers(2, 7), st.sampled_from([FULL, TREE]))
 def test_scaling_one_resource_everywhere_changes_no_verdict(manifests, factor, config):
     assert verdict(scaled(manifests, factor), config) == verdict(manifests, config)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=drawn(60), deadline=None)
 @given(clusters(), st.sampled_from([FULL, TREE]), st.sampled_from(["aaa", "zzz"]))
 def test_a_node_that_offers_nothing_and_takes_nobody_changes_no_verdict(manifests, config, name):
     empty = node(name, cpu="0", memory="0", pods="0", cordoned=True)
     assert verdict([*manifests, empty], config) == verdict(manifests, config)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=drawn(60), deadline=None)
 @given(clusters(), st.sampled_from([FULL, TREE]))
 def test_a_queue_without_jobs_or_guarantee_changes_no_verdict(manifests, config):
     assert verdict([queue("aaa", weight=9), *manifests], config) == verdict(manifests, config)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=drawn(60), deadline=None)
 @given(clusters(), st.sampled_from([FULL, TREE]))
 def test_labels_that_no_selector_names_change_no_verdict(manifests, config):
     marked = copy.deepcopy(manifests)

@@ -8,6 +8,7 @@ import re
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from drawing import drawn
 from pumice.api import kinds
 from pumice.apiserver import cluster, pod_specs, requests, resources, statuses
 from pumice.sim.identity import Key
@@ -71,7 +72,7 @@ def answer(made, body, *, known, validation):
     return "stored", shown, warnings
 
 
-@settings(max_examples=50)  # each with two servers of its own
+@settings(max_examples=drawn(50))  # each with two servers of its own
 @given(body=bodies, validation=st.sampled_from(["Ignore", "Warn", "Strict"]))
 def test_a_known_spec_changes_nothing_but_the_work(body, validation):
     plain = answer(server(), body, known=False, validation=validation)
@@ -187,7 +188,7 @@ def created(made, step):
     return given, json.loads(json.dumps(found)), warnings
 
 
-@settings(max_examples=150)
+@settings(max_examples=drawn(150))
 @given(story=stories())
 def test_in_any_life_a_known_spec_is_answered_as_an_unknown_one(story):
     warm, cold = server(), server()

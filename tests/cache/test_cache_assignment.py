@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import builders
+from drawing import drawn
 from pumice.api import core, meta
 from pumice.cache import assignment
 from pumice.cache.cache import Cache
@@ -18,7 +19,7 @@ def members(count):
 
 
 @given(st.text(min_size=1, max_size=30), st.integers(1, 9))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=drawn(200), deadline=None)
 def test_every_name_is_held_by_exactly_one_member(name, count):
     assert sum(each.holds(name) for each in members(count)) == 1
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import recount
 from builders import Desk, group, node, pod, queue
+from drawing import drawn
 from pumice.cache.effects import Bind, Read
 from pumice.model import totals
 from pumice.model.statuses import Status
@@ -225,7 +226,7 @@ def _check_status(task, manifest):
         assert on_node == ("" if task.status == Status.SUCCEEDED else manifest["spec"]["nodeName"])
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=drawn(150), deadline=None)
 @given(batches=st.lists(events, max_size=4))
 def test_sums_equal_a_recount_after_any_events_in_any_order(batches):
     made = Desk(options=_selecting())
@@ -242,7 +243,7 @@ def _selecting():
     return Options(node_selector=("pool:batch",))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=drawn(150), deadline=None)
 @given(batches=st.lists(events, max_size=4))
 def test_a_pod_that_moves_on_is_what_it_would_be_if_it_were_taken_anew(batches):
     quick, slow = Stream(Desk(options=_selecting())), Stream(Desk(options=_selecting()))

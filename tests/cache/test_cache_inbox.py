@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 import recount
 from builders import Desk, group, kind_of, node, pod
+from drawing import drawn
 from pumice.api import decoding, kinds
 from pumice.cache.inbox import Inbox
 
@@ -62,7 +63,7 @@ def model(desk):
     return tasks, nodes, groups, recount.expected(desk.cluster)
 
 
-@settings(max_examples=60)
+@settings(max_examples=drawn(60))
 @given(events=changes())
 def test_what_changes_come_to_makes_the_same_model_as_each_of_them(events):
     each, folded = Desk(), Desk()

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builders import Desk, node, pod
+from drawing import drawn
 from pumice.api import kinds
 from pumice.cache.effects import Evict, Patch
 from pumice.framework import configuration, registry
@@ -123,7 +124,7 @@ steps = st.lists(
 
 
 @given(steps)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=drawn(40), deadline=None)
 def test_no_gang_starts_in_part_and_no_condition_takes_back_what_it_said(told):
     stage = SimulatedStage(configuration.default(KNOWN.catalog()), Options(), KNOWN)
     stage.apply([{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}, "status": _offers(3)}])

@@ -2,6 +2,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from drawing import drawn
 from pumice.api import kinds
 from pumice.cache import reflector as reflecting
 
@@ -111,7 +112,7 @@ def test_the_version_to_resume_from_never_goes_back(reflector):
     assert reflector.resource_version == "30"
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=drawn(100), deadline=None)
 @given(
     st.lists(st.tuples(st.sampled_from("ab"), st.booleans()), max_size=12),
     st.lists(st.integers(0, 12), max_size=12),

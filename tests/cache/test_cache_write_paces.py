@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builders import NOW, SECOND, Desk, group, node, pod, queue
+from drawing import drawn
 from pumice.api import names
 from pumice.cache.budgets import Budget, Spending
 from pumice.cache.effects import Bind, Note, Patch
@@ -156,7 +157,7 @@ def warnings(made):
     return [note for note in made.world.of(Note) if note.type == "Warning"]
 
 
-@settings(max_examples=50)
+@settings(max_examples=drawn(50))
 @given(st.lists(st.integers(1, 8), min_size=1, max_size=4), st.floats(0.001, 0.1))
 def test_gangs_that_arrive_pod_by_pod_within_a_second_say_nothing_of_their_waiting(sizes, gap):
     made = arriving(sizes, gap)
@@ -211,7 +212,7 @@ def phases(made):
     return written
 
 
-@settings(max_examples=50)
+@settings(max_examples=drawn(50))
 @given(st.data())
 def test_a_group_whose_pods_come_with_it_is_written_once_when_they_are_bound_or_after_ten_seconds(data):
     made = Desk(FULL, options=Options(reason_patience=SECOND)).feed(node("n1", cpu="1000", pods="500"))

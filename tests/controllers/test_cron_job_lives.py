@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from volcano_worlds import VolcanoWorld, cron_job, end_job, jobs, killed_anywhere
 
+from drawing import drawn
 from pumice.api import duration, kinds, names, timestamp
 from pumice.controllers.cron_jobs.controlling import CronJobs
 from pumice.controllers.queueing import running
@@ -18,7 +19,7 @@ from pumice.sim.identity import Key
 MINUTE = duration.MINUTE
 BEGIN = 1_767_225_600 // 60  # minutes of the virtual clock's start
 CRON = Key(kinds.CRON_JOB, "a", "c")
-LIVELY = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+LIVELY = settings(max_examples=drawn(60), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def make():

@@ -5,6 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from drawing import drawn
 from pumice.api import kinds, names
 from pumice.controllers import group_protection
 from pumice.controllers.queueing import observed, requests
@@ -30,7 +31,7 @@ pods = st.lists(
 
 
 @given(pods, st.booleans(), st.sampled_from([[], [names.GROUP_PROTECTION], ["other", names.GROUP_PROTECTION]]))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=drawn(200), deadline=None)
 def test_the_finalizer_goes_when_nobody_needs_the_group(listed, going, finalizers):
     seen = observed.Observed()
     seen.feed(kinds.NATIVE_POD_GROUP, "ADDED", _group(finalizers, going=going))

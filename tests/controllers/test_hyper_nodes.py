@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from volcano_worlds import VolcanoWorld, killed_anywhere
 
+from drawing import drawn
 from pumice.api import duration, kinds, names
 from pumice.controllers.queueing import running
 from pumice.controllers.queueing.observed import Observed
@@ -18,7 +19,7 @@ from pumice.controllers.volcano.hyper_nodes import settings as reading
 from pumice.controllers.volcano.hyper_nodes.controlling import Discovery
 from pumice.controllers.volcano.hyper_nodes.counting import HyperNodeCounts
 
-LIVELY = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+LIVELY = settings(max_examples=drawn(60), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 PLACE = ("volcano-system", "volcano-controller-configmap")
 ENDPOINT = "https://ufm.example"
 

@@ -9,11 +9,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from volcano_worlds import VolcanoWorld, end_job, job_flow, job_template, jobs, killed_anywhere
 
+from drawing import drawn
 from pumice.api import kinds, names
 from pumice.controllers.volcano.job_flows.controlling import JobFlows
 from pumice.controllers.volcano.job_flows.templates import JobTemplates
 
-LIVELY = settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+LIVELY = settings(max_examples=drawn(80), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 ENDED = ("Completed", "Failed", "Terminated")
 
 

@@ -9,12 +9,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from volcano_worlds import VolcanoWorld, command, group, killed_anywhere, queue
 
+from drawing import drawn
 from pumice.api import duration, kinds, names
 from pumice.controllers.queueing.observed import Observed
 from pumice.controllers.volcano.queues import group_counts
 from pumice.controllers.volcano.queues.controlling import Queues
 
-LIVELY = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+LIVELY = settings(max_examples=drawn(60), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def make():

@@ -7,6 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from unreliable_world import UnreliableWorld, owners, template, workload
 
+from drawing import drawn
 from pumice.api import kinds
 from pumice.controllers.workloads import daemon_sets, manifests, replica_sets, stateful_sets
 from pumice.controllers.workloads.deployments.controlling import Deployments
@@ -14,7 +15,7 @@ from pumice.controllers.workloads.jobs import indexes, tallying
 from pumice.controllers.workloads.jobs.controlling import Jobs
 
 EVENTS = ("deliver", "turn", "turn", "turn", "kubelet", "kubelet", "pass_time")
-LIVELY = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+LIVELY = settings(max_examples=drawn(150), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def lives(*more):

@@ -4,6 +4,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from test_volcano_job_cuts import CutWorld, job
 
+from drawing import drawn
 from pumice.api import kinds
 from pumice.controllers.queueing import engine, requests
 from pumice.controllers.volcano.jobs.controlling import Jobs
@@ -72,7 +73,7 @@ POD_STATUS = maps("phase", "conditions", "containerStatuses", "initContainerStat
 OWNER = {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "name": "j", "uid": "u", "controller": True}
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=drawn(300), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     SPEC,
     STATUS,

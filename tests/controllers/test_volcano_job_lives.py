@@ -10,11 +10,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from unreliable_world import UnreliableWorld, owners
 
+from drawing import drawn
 from pumice.api import kinds
 from pumice.controllers.volcano.jobs.controlling import Jobs
 from pumice.sim.identity import Key
 
-LIVELY = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+LIVELY = settings(max_examples=drawn(150), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 EVENTS = ("deliver", "turn", "turn", "turn", "turn", "kubelet", "kubelet", "pass_time", "let_in")
 ENDED = ("Aborted", "Completed", "Failed", "Terminated")
 PLUGINS = ({}, {"env": []}, {"svc": []}, {"svc": ["--disable-network-policy=true"], "env": []})

@@ -9,6 +9,7 @@ import pytest
 from eviction_crowds import configuration
 
 from builders import Desk, group, node, played, pod, priority_class, queue
+from drawing import seeds
 from pumice.actions.eviction import votes
 from pumice.actions.eviction.kept_gangs import KeptGangs
 from pumice.framework import shortcuts
@@ -69,7 +70,7 @@ def test_nobody_can_tell_that_what_a_tier_keeps_is_not_asked_about_again(policy,
     monkeypatch.setattr(KeptGangs, "places", lambda *given: known.append(places(*given)) or known[-1])
     monkeypatch.setattr(votes.Votes, "gives_somebody", lambda *given: told.append(gives(*given)) or told[-1])
     evicted = 0
-    for seed in range(12):
+    for seed in seeds(12, 0, 2, 5, 6):
         fast, slow = (lived(seed, policy, taken) for taken in (shortcuts.ALL, LONG_WAY))
         assert fast == slow, seed
         evicted += str(fast[0]).count("Evict(")

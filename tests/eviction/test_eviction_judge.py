@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 import pytest
 import tiny_runs
 import tiny_worlds
@@ -11,10 +9,11 @@ from tiny_reference import Plan, Reference
 from tiny_scene import Scene
 from tiny_worlds import CLAIMANT
 
+from drawing import drawn
 from pumice.actions.eviction import judge, units
 from tests.lives.rooms import subsets
 
-WORLDS = 1000 if os.environ.get("PUMICE_FUZZ") else 60
+WORLDS = drawn(1000, 24)
 FIRST = 30_000
 MOST_PODS = 5
 judged = judge.passes

@@ -8,11 +8,12 @@ from eviction_crowds import PLUGINS, crowd
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
+from drawing import drawn, seeds
 from pumice.actions.eviction import node_bounds, offers, victim_sets
 from pumice.framework import foresight
 
 pytestmark = pytest.mark.usefixtures("node_by_node")
-EXAMPLES = 40
+EXAMPLES = drawn(40, 3)
 
 
 def plain(known, plan, member):
@@ -74,7 +75,7 @@ def test_it_is_found_with_the_tighter_bounds_left_out_too(name):
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(node_bounds, "TWOS", 0)
         patched.setattr(node_bounds, "THREES", 0)
-        asked = [answer for seed in range(30) for answer in compared(crowd(seed, name))]
+        asked = [answer for seed in seeds(30, 12, 15, 18, 27) for answer in compared(crowd(seed, name))]
     assert any(answer is not None for answer in asked)
 
 
@@ -82,7 +83,7 @@ def test_offers_of_every_kind_are_compared():
     """A comparison that never sees an offer proves nothing."""
     sizes = []
     for name in PLUGINS:
-        asked = [answer for seed in range(16) for answer in compared(crowd(seed, name))]
+        asked = [answer for seed in seeds(16, 2, 11, 12, 14, 15) for answer in compared(crowd(seed, name))]
         made = [answer for answer in asked if answer is not None]
         assert len(made) >= 3, f"{name}: {len(made)} offers"
         sizes += [sum(len(unit.tasks) for unit in answer.units) for answer in made]

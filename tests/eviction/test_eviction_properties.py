@@ -8,6 +8,8 @@ from eviction_arena import Arena
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
+from drawing import drawn
+
 CYCLES = 36
 QUIET = 12
 
@@ -84,7 +86,7 @@ def watched(world, policy):
 
 
 @pytest.mark.parametrize("policy", worlds.POLICIES)
-@settings(max_examples=15, deadline=None, phases=[Phase.explicit, Phase.generate])
+@settings(max_examples=drawn(15), deadline=None, phases=[Phase.explicit, Phase.generate])
 @given(seed=st.integers(0, 2**32))
 def test_evictions_help_and_stop(policy, seed):
     watched(worlds.Maker(worlds.choices(seed)).make(), policy)

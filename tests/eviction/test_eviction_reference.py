@@ -10,8 +10,10 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from builders import group
+from drawing import drawn
 
 GENERATE = [Phase.explicit, Phase.generate]
+GANGS = drawn(150, 30)
 CLAIMANT = "zz"
 ONLY_PRIORITY = "[{name: priority}, {name: conformance}]"
 NO_VOTE = "[{name: gang, enablePreemptable: false}, {name: predicates}, {name: nodeorder}]"
@@ -84,14 +86,14 @@ def check(world, policy, *, limited=False):
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-@settings(max_examples=60, deadline=None, phases=GENERATE)
+@settings(max_examples=drawn(60), deadline=None, phases=GENERATE)
 @given(seed=st.integers(0, 2**32))
 def test_for_a_single_pod_a_plan_is_found_exactly_when_one_exists_and_nobody_could_be_spared(policy, seed):
     world = tiny(worlds.choices(seed), size=1)
     assert not check(world, policy), f"a plan is missed: seed {seed}"
 
 
-@settings(max_examples=60, deadline=None, phases=GENERATE)
+@settings(max_examples=drawn(60), deadline=None, phases=GENERATE)
 @given(seed=st.integers(0, 2**32))
 def test_under_a_limit_of_the_queue_too(seed):
     world = tiny(worlds.choices(seed), size=1, limited=True)
@@ -100,6 +102,6 @@ def test_under_a_limit_of_the_queue_too(seed):
 
 @pytest.mark.parametrize("policy", POLICIES)
 def test_for_gangs_nobody_could_be_spared_and_no_plan_is_missed(policy, record_property):
-    missed = [seed for seed in range(150) if check(tiny(worlds.choices(seed), size=2 + seed % 2), policy)]
-    record_property("plans missed of 150 gangs", len(missed))
+    missed = [seed for seed in range(GANGS) if check(tiny(worlds.choices(seed), size=2 + seed % 2), policy)]
+    record_property(f"plans missed of {GANGS} gangs", len(missed))
     assert not missed, f"seeds {missed}"

@@ -1,6 +1,5 @@
 """That nobody may go for a claimant is remembered until something changes that it rests on, and never longer."""
 
-import os
 import random
 
 import pytest
@@ -8,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builders import Desk, group, metadata, node, pod, priority_class, queue, said_of
+from drawing import drawn
 from pumice.actions.eviction import asking, candidate_columns, search, telling
 from pumice.cache.options import Options
 from pumice.plugins.proportion import Proportion
@@ -154,7 +154,7 @@ class Life:
         return found
 
 
-@settings(max_examples=40 if os.environ.get("PUMICE_FUZZ") else 12, deadline=None)
+@settings(max_examples=drawn(40, 4), deadline=None)
 @given(seed=st.integers(0, 10**6), text=st.sampled_from(POLICIES))
 def test_whoever_remembers_decides_and_says_what_one_does_who_does_not(seed, text):
     life = Life(text, seed)
@@ -175,7 +175,7 @@ def listed(columns):
     return [sorted(items) for items in told], int(columns.alive.sum())
 
 
-@settings(max_examples=40 if os.environ.get("PUMICE_FUZZ") else 12, deadline=None)
+@settings(max_examples=drawn(40, 4), deadline=None)
 @given(seed=st.integers(0, 10**6), text=st.sampled_from(POLICIES))
 def test_who_could_go_is_followed_from_cycle_to_cycle_as_if_laid_out_anew(seed, text):
     compared, columns = [], candidate_columns.columns

@@ -9,6 +9,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from msgspec import structs
 
+from drawing import drawn
 from pumice.sim.cluster import SimulatedCluster
 
 CYCLES = 24
@@ -62,7 +63,7 @@ def world_of(seed):
 
 @pytest.mark.parametrize("cluster", [SimulatedCluster, EchoFirst])
 @pytest.mark.parametrize("policy", worlds.POLICIES)
-@settings(max_examples=10, deadline=None, phases=[Phase.explicit, Phase.generate])
+@settings(max_examples=drawn(10), deadline=None, phases=[Phase.explicit, Phase.generate])
 @given(seed=st.integers(0, 2**32))
 def test_whoever_rests_has_nothing_to_do(policy, cluster, seed):
     arena = Forced(world_of(seed), with_budget(policy), cluster=cluster)

@@ -9,6 +9,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from builders import group, node
+from drawing import drawn
 from pumice.sim.faults import Fault
 
 LONG = 8
@@ -99,7 +100,7 @@ def test_a_restart_whose_status_writes_fail_evicts_nobody_twice():
     assert not playing.waiting(["high-0"])
 
 
-@settings(max_examples=25, deadline=None, phases=[Phase.explicit, Phase.generate])
+@settings(max_examples=drawn(25), deadline=None, phases=[Phase.explicit, Phase.generate])
 @given(seed=st.integers(0, 2**32), policy=st.sampled_from(sorted(worlds.POLICIES)), at=st.integers(1, 6))
 def test_with_a_restart_at_any_time_evictions_still_stop(seed, policy, at):
     playing = Arena(worlds.Maker(worlds.choices(seed)).make(), worlds.policy(policy))

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builders import Desk, group, node, pod, priority_class
+from drawing import drawn, seeds
 from pumice.framework import shortcuts
 
 AWAKE = msgspec.structs.replace(shortcuts.ALL, resting_holders=False)
@@ -25,7 +26,7 @@ tiers:
 
 
 @pytest.mark.parametrize("name", POLICIES)
-@settings(max_examples=3, deadline=None)
+@settings(max_examples=drawn(3, 2), deadline=None)
 @given(seed=st.integers(0, 10**6))
 def test_nobody_can_tell_that_holders_are_left_out(name, seed):
     lives = Restless(seed, name, shortcuts.ALL), Restless(seed, name, AWAKE)
@@ -41,7 +42,9 @@ def test_who_could_not_be_taken_from_in_turn_stands_for_nobody_else():
 
 def test_holders_do_rest_in_these_lives():
     lives = [
-        Restless(seed, name, shortcuts.ALL) for name in ("shared", "shared, live", "not limited") for seed in range(8)
+        Restless(seed, name, shortcuts.ALL)
+        for name in ("shared", "shared, live", "not limited")
+        for seed in seeds(8, 1, 5)
     ]
     for life in lives:
         assert list(life.told())

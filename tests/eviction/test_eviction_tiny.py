@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 
 import pytest
@@ -13,11 +12,11 @@ import tiny_checks
 import tiny_lives
 import tiny_worlds
 
+from drawing import FUZZ, drawn
 from pumice.actions.eviction import exhaustive, search
 
-FUZZ = bool(os.environ.get("PUMICE_FUZZ"))
-WORLDS = 2000 if FUZZ else 130
-LIVES = 400 if FUZZ else 40
+WORLDS = drawn(2000, 40)
+LIVES = drawn(400, 12)
 FIRST = random.SystemRandom().randrange(10**6, 10**9) if FUZZ else 20_000
 # Worlds in which a rule was broken once.
 MENDED = (

@@ -6,9 +6,10 @@ from collections import Counter
 
 import pytest
 from explaining_worlds import EVERYTHING, asked, desk, worlds
-from hypothesis import given
+from hypothesis import given, settings
 
 from builders import Desk, group, metadata, node, pod, priority_class, queue
+from drawing import drawn
 from pumice.framework.explaining import text
 
 GANGS = EVERYTHING.replace("preempt, reclaim", "gangpreempt, gangreclaim")
@@ -67,6 +68,7 @@ def test_pods_that_may_go_and_help_nobody_are_told_so():
     assert "may go, but their room does not help" in explained.evictions[0].groups[-1].reason
 
 
+@settings(max_examples=drawn(100))
 @given(worlds())
 def test_the_groups_of_candidates_add_up_to_everybody_whom_the_action_could_think_of(objects):
     made = desk(objects)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 from explaining_worlds import GPU, asked, nodes, requests
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builders import Desk, group, node, pod
+from drawing import drawn
 from pumice.api import quantity
 from pumice.framework.explaining import text
 
@@ -48,6 +49,7 @@ def amounts(wish):
     return (*(milli(asked_for.get(name, "0")) for name in RESOURCES), 1)
 
 
+@settings(max_examples=drawn(100))
 @given(nodes(4), st.data())
 def test_of_equal_members_as_many_fit_as_the_best_arrangement_holds(described, data):
     wish, size = requests(data.draw), data.draw(st.integers(1, 4))
@@ -59,6 +61,7 @@ def test_of_equal_members_as_many_fit_as_the_best_arrangement_holds(described, d
     assert explained.gang.fit + sum(each.count for each in explained.gang.missing) == 9
 
 
+@settings(max_examples=drawn(100))
 @given(nodes(3), st.data())
 def test_of_unequal_members_never_more_fit_than_the_best_arrangement_holds(described, data):
     wishes = [requests(data.draw) for _ in range(data.draw(st.integers(1, 4)))]

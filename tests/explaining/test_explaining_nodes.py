@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from explaining_worlds import MAINTENANCE, asked, desk, worlds
-from hypothesis import given
+from hypothesis import given, settings
 
 from builders import Desk, group, node, pod
+from drawing import drawn
 from pumice.framework.explaining import text
 
 
@@ -43,6 +44,7 @@ def test_pods_of_others_and_going_ones_are_on_the_list():
     assert "  cpu: 1 free of 4, 2 being released" in text(explained)
 
 
+@settings(max_examples=drawn(100))
 @given(worlds())
 def test_every_job_that_waits_is_counted_once_on_every_node(objects):
     made = desk(objects)

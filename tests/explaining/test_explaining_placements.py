@@ -6,14 +6,16 @@ from fractions import Fraction
 
 import pytest
 from explaining_worlds import GPU, MAINTENANCE, asked, desk, nodes, requests, worlds
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builders import Desk, group, node, pod
+from drawing import drawn
 from pumice.api import quantity
 from pumice.framework.explaining import text
 
 
+@settings(max_examples=drawn(100))
 @given(worlds())
 def test_the_groups_of_nodes_add_up_to_all_nodes(objects):
     made = desk(objects)
@@ -54,6 +56,7 @@ def slow_nearest(described, wanted, zone):
     return short
 
 
+@settings(max_examples=drawn(100))
 @given(nodes(), st.data())
 def test_the_nearest_miss_is_the_one_that_a_look_at_every_node_finds(described, data):
     wish = requests(data.draw)

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import msgspec
 from explaining_worlds import asked, desk, questions, worlds
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import recount
 from builders import Desk
+from drawing import drawn
 from pumice.framework.explaining import text
 
 
+@settings(max_examples=drawn(100))
 @given(worlds(), st.data())
 def test_the_same_state_gives_the_same_bytes_in_whatever_order_objects_were_heard_of(objects, data):
     shuffled = data.draw(st.permutations(objects))
@@ -20,6 +22,7 @@ def test_the_same_state_gives_the_same_bytes_in_whatever_order_objects_were_hear
     assert [text(each) for each in told[0]] == [text(each) for each in told[1]]
 
 
+@settings(max_examples=drawn(100))
 @given(worlds())
 def test_who_asks_twice_gets_the_same_answer_and_the_cycle_decides_as_if_nobody_had_asked(objects):
     quiet, talkative = desk(objects), desk(objects)

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builders import Desk, group, node, played, pod, queue
+from drawing import drawn
 from pumice.cache import effects
 from pumice.framework import block, blocks, shortcuts
 from pumice.framework.plugin import Plugin
@@ -168,7 +169,7 @@ def decide(text, waves, *, together):
     return played(desk, waves)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=drawn(150), deadline=None)
 @given(pick=ANYTHING)
 def test_shapes_worked_out_together_decide_as_each_worked_out_alone(pick):
     text, waves = configuration(pick), world(pick)

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builders import Desk, group, node, pod, priority_class, queue
+from drawing import drawn
 from pumice.framework import dormancy, shortcuts
 from pumice.framework.plugin import Plugin
 
@@ -134,7 +135,7 @@ def dormant(desk):
 @pytest.mark.parametrize(
     "text", [SHARED, TREE, PLAIN, EVICTS, TWICE], ids=["shares", "tree", "plain", "evicts", "twice"]
 )
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=drawn(40), deadline=None)
 @given(seed=st.integers(0, 10**6))
 def test_nobody_can_tell_that_jobs_are_left_out(text, seed):
     life = Life(seed, text)

@@ -5,6 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builders import Desk, group, node, pod, queue
+from drawing import drawn
 
 TEXT = """
 actions: "enqueue, allocate"
@@ -27,7 +28,7 @@ def reason(made, name="g"):
 sizes = st.lists(st.integers(1, 5), min_size=1, max_size=5)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=drawn(150), deadline=None)
 @given(
     nodes=st.lists(st.integers(1, 6), min_size=1, max_size=4),
     asked=sizes,

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builders import Desk, group, node, pod
+from drawing import drawn
 from pumice.framework import standings
 
 TEXT = """
@@ -62,7 +63,7 @@ class Life:
         return found
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=drawn(40), deadline=None)
 @given(seed=st.integers(0, 10**6))
 def test_whatever_is_written_is_what_would_be_if_every_change_of_a_node_were_news(seed):
     life, real = Life(seed), standings._outlook

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builders import Desk, group, node, pod
+from drawing import drawn
 from pumice.framework.per_node import filter_per_node, score_per_node
 from pumice.framework.plugin import Plugin
 from pumice.framework.points import NODE_LOCAL
@@ -80,7 +81,7 @@ PODS = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=drawn(60), deadline=None)
 @given(nodes=NODES, pods=PODS)
 def test_both_forms_decide_the_same(nodes, pods):
     made = [world(name, nodes, pods) for name in ("columns", "scalars")]
@@ -89,7 +90,7 @@ def test_both_forms_decide_the_same(nodes, pods):
     assert made[0].world.binds == made[1].world.binds
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=drawn(60), deadline=None)
 @given(nodes=NODES, pods=PODS, more=st.integers(0, 3), released=st.booleans())
 def test_both_forms_answer_the_same_for_every_view(nodes, pods, more, released):
     desk = world("scalars", nodes, [*pods, (500, 100, None, False)])

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import recount
 from builders import Desk, group, node, pod, priority_class, queue
+from drawing import drawn
 
 pytestmark = pytest.mark.retreats  # plugins that go wrong in every way also go wrong where many are asked about at once
 
@@ -83,7 +84,7 @@ def desk(jobs):
     return made
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=drawn(60), deadline=None)
 @given(jobs=gangs, wrong=wrong)
 def test_a_plugin_that_goes_wrong_at_random_costs_only_those_it_was_asked_about(jobs, wrong):
     Erratic.wrong, Erratic.asked_so_far = wrong, 0

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builders import Desk, group, node, pod
+from drawing import drawn
 from pumice.framework import selection
 from pumice.framework.evaluator import Evaluator
 from pumice.framework.plugin import Plugin
@@ -191,7 +192,7 @@ def place(desk, session, run, size, *, released):
     return chosen
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=drawn(300), deadline=None)
 @given(pick=ANYTHING)
 def test_choosing_in_runs_equals_choosing_one_by_one(pick):
     nodes, present, run = cluster(pick)
@@ -246,7 +247,7 @@ DECISIONS = ["allocate", "pipeline", "evict", "undo"]
 EVENTS = ["taint", "grow", "shrink", "add", "drop"]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=drawn(100), deadline=None)
 @given(pick=ANYTHING)
 def test_patched_vectors_equal_fresh_ones_after_any_changes(pick):
     nodes, present, run = cluster(pick)

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 import recount
 from builders import GANG, Desk, group, node, pod, queue
+from drawing import drawn
 from pumice.framework.plugin import Plugin
 from pumice.model.statuses import Status
 
@@ -63,7 +64,7 @@ WAITING = [*(f"one{i}-0" for i in range(9)), *(f"many-{i}" for i in range(6))]
 RUNNING = [f"old-{i}" for i in range(9)]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=drawn(40), deadline=None)
 @given(
     placed=st.permutations(WAITING).flatmap(lambda names: st.integers(0, len(names)).map(lambda n: names[:n])),
     evicted=st.lists(st.sampled_from(RUNNING), unique=True),

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 import recount
 from builders import GANG, Desk, group, node, pod, queue
+from drawing import drawn
 from pumice.framework.breakdowns import PluginBreakdownError
 from pumice.framework.plugin import Plugin
 from pumice.framework.reasons import FitSummary
@@ -164,7 +165,7 @@ def moves(pick, most, *operations):
     return [(pick.choice(known), pick.randint(0, 2), *three) for three in numbers]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=drawn(60), deadline=None)
 @given(pick=ANYTHING, picky=st.booleans(), discards=st.booleans())
 def test_statements_then_discard_and_rollback_restore_the_model_bit_for_bit(pick, picky, discards):
     made = desk(picky=picky)
@@ -183,7 +184,7 @@ def test_statements_then_discard_and_rollback_restore_the_model_bit_for_bit(pick
     assert (game.follower.by_queue, game.follower.by_node, game.follower.placed) == ({}, {}, {})
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=drawn(40), deadline=None)
 @given(pick=ANYTHING, picky=st.booleans())
 def test_rollback_to_a_checkpoint_restores_the_model_at_the_checkpoint(pick, picky):
     made = desk(picky=picky)
@@ -199,7 +200,7 @@ def test_rollback_to_a_checkpoint_restores_the_model_at_the_checkpoint(pick, pic
     recount.check(made.cluster)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=drawn(40), deadline=None)
 @given(pick=ANYTHING)
 def test_undoing_all_but_one_task_leaves_exactly_that_one(pick):
     """Undo takes single tasks out of the middle, in any order, and disturbs no other."""
@@ -252,7 +253,7 @@ def test_where_a_handler_breaks_down_about_a_victim_those_after_it_stay_and_undo
     assert recount.fingerprint(made.cluster) == before
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=drawn(30), deadline=None)
 @given(pick=ANYTHING, picky=st.booleans())
 def test_after_a_commit_only_what_is_bound_or_evicted_remains(pick, picky):
     made = desk(picky=picky)
@@ -313,7 +314,7 @@ def speak(game, pick):
             game.session.record.judge(job.key, "test", f"verdict {pick.random()}")
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=drawn(60), deadline=None)
 @given(pick=ANYTHING)
 def test_a_trial_takes_back_what_it_did_supposed_and_said(pick):
     made = desk(picky=False)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from drawing import drawn
 from tests.lives import judge, policies, scripts, stories, variants
 
-LIVES = 4
+LIVES = drawn(4, 2)
 
 
 @pytest.mark.parametrize("policy", policies.NAMES)
@@ -28,6 +29,7 @@ def test_decisions_and_texts_do_not_depend_on_the_order_of_lists(seed):
     assert not variants.shuffled(scripts.draw(seed))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("policy", policies.NAMES)
 def test_shortcuts_change_no_decision(policy):
     assert not variants.plain(scripts.draw(1, policy))

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builders import Desk, group, node, pod, queue
+from drawing import drawn
 
 SEEDS = st.integers(0, 10**6)
 NAMES = [f"q{i}" for i in range(7)]
@@ -74,7 +75,7 @@ def sums_agree(made, plugin):
     return all(account.held.tolist() == recount(made, account) for account in plugin.accounts.values())
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=drawn(30), deadline=None)
 @given(seed=SEEDS)
 def test_what_inner_queues_hold_equals_a_recount_after_every_step(seed):
     made, rng = world(seed, tree=True)
@@ -98,7 +99,7 @@ def test_what_inner_queues_hold_equals_a_recount_after_every_step(seed):
     assert sums_agree(made, plugin)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=drawn(40), deadline=None)
 @given(seed=SEEDS, tree=st.booleans())
 def test_no_queue_grows_beyond_its_limit(seed, tree):
     made, _ = world(seed, tree=tree)
@@ -112,7 +113,7 @@ def test_no_queue_grows_beyond_its_limit(seed, tree):
         assert (account.held <= account.limit)[grown].all(), (name, account.held, account.limit)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=drawn(25), deadline=None)
 @given(seed=SEEDS, listing=SEEDS, tree=st.booleans())
 def test_decisions_do_not_depend_on_the_order_of_events(seed, listing, tree):
     one, other = world(seed, tree=tree)[0], world(seed, tree=tree, listing=listing)[0]
@@ -130,7 +131,7 @@ BAD = [
 ]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=drawn(40), deadline=None)
 @given(seed=SEEDS, bad=st.sampled_from(BAD))
 def test_queues_without_a_place_change_nobodys_verdict(seed, bad):
     plain, crooked = world(seed, tree=True)[0], world(seed, tree=True)[0]
@@ -143,7 +144,7 @@ def test_queues_without_a_place_change_nobodys_verdict(seed, bad):
     assert crooked.scheduler.failures == []
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=drawn(25), deadline=None)
 @given(seed=SEEDS, tree=st.booleans())
 def test_a_queue_without_jobs_or_guarantee_changes_nobodys_verdict(seed, tree):
     plain, more = world(seed, tree=tree)[0], world(seed, tree=tree)[0]
@@ -153,7 +154,7 @@ def test_a_queue_without_jobs_or_guarantee_changes_nobodys_verdict(seed, tree):
     assert plain.world.binds == more.world.binds
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=drawn(25), deadline=None)
 @given(seed=SEEDS, tree=st.booleans(), factor=st.sampled_from([2, 3, 7]))
 def test_scaling_cpu_everywhere_changes_no_verdict(seed, tree, factor):
     # Scores of nodes are of no interest here: there is one node.
@@ -163,7 +164,7 @@ def test_scaling_cpu_everywhere_changes_no_verdict(seed, tree, factor):
     assert plain.world.binds == scaled.world.binds
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=drawn(40), deadline=None)
 @given(seed=SEEDS)
 def test_victims_leave_every_queue_its_guarantee_and_take_only_what_is_above_a_due(seed):
     made, rng = world(seed, tree=True)

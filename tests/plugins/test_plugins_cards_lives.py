@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builders import Desk, group, node, played, pod, priority_class
+from drawing import drawn
 from pumice.cache.effects import Bind
 from pumice.plugins.deviceshare.plugin import DeviceShare
 from pumice.plugins.fragmentation.plugin import Fragmentation
@@ -117,7 +118,7 @@ def classes():
     return [priority_class("low", 1), priority_class("high", 9), GEOMETRIES]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=drawn(40), deadline=None)
 @given(seed=st.integers(0, 1 << 32), arguments=st.sampled_from(CHOICES))
 def test_runs_of_equal_pods_get_what_each_would_get_alone(seed, arguments):
     def waves():
@@ -215,7 +216,7 @@ def known_cards(desk):
     return {record.name: holdings.known(record.row) for record in cluster.nodes.records}
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=drawn(30), deadline=None)
 @given(seed=st.integers(0, 1 << 32), arguments=st.sampled_from(CHOICES))
 def test_who_starts_anew_knows_the_cards_that_who_never_stopped_knows(seed, arguments):
     life = Life(random.Random(seed), arguments)  # noqa: S311  drawn, not secret
@@ -273,7 +274,7 @@ def numa_cells(name, cells, policy, free):
     }
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=drawn(30), deadline=None)
 @given(seed=st.integers(0, 1 << 32), weight=st.sampled_from([0, 1, 7]))
 def test_runs_of_pods_get_the_cells_that_each_would_get_alone(seed, weight):
     configured = (

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builders import Desk, group, node, pod
+from drawing import drawn
 from pumice.framework import configuration, registry
 from pumice.plugins.deviceshare import cards, geometries, gpus, vgpus
 from pumice.plugins.deviceshare.cards import Card, Held, Share
@@ -282,7 +283,7 @@ REQUESTS = st.builds(
 )
 
 
-@settings(max_examples=60)
+@settings(max_examples=drawn(60))
 @given(
     st.lists(st.tuples(st.lists(REQUESTS, min_size=1, max_size=2), st.booleans()), max_size=14),
     st.sampled_from(["", "binpack", "spread"]),

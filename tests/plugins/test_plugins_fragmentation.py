@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builders import Desk, group, node, pod
+from drawing import drawn
 from pumice.api.decoding import decode
 from pumice.cache.effects import Note
 from pumice.framework.subject import Subject
@@ -97,7 +98,7 @@ typicals = st.lists(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=drawn(150), deadline=None)
 @given(kinds=typicals, before=nodes, after=nodes)
 def test_fragments_and_points_are_those_of_the_rules(kinds, before, after):
     found = Fragments(kinds)

@@ -8,6 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from builders import Desk, group, node, pod, queue
+from drawing import drawn
 from pumice.plugins.drf import Drf, weight_tree
 
 CONFIGURATION = """
@@ -269,7 +270,7 @@ def random_world(seed, listing=None):
     return desk(*everything, cpu="24", memory="24Gi"), rng
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=drawn(40), deadline=None)
 @given(seed=st.integers(0, 10**6))
 def test_the_tree_kept_in_step_equals_the_tree_computed_anew(seed):
     made, rng = random_world(seed)
@@ -292,14 +293,14 @@ def test_the_tree_kept_in_step_equals_the_tree_computed_anew(seed):
     assert dump(tree) == dump(fresh(made, tree))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=drawn(40), deadline=None)
 @given(seed=st.integers(0, 10**6), listing=st.integers(0, 10**6))
 def test_the_order_of_queues_does_not_depend_on_the_order_of_events(seed, listing):
     names = [f"q{i}" for i in range(5)]
     assert order(random_world(seed)[0], *names) == order(random_world(seed, listing)[0], *reversed(names))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=drawn(40), deadline=None)
 @given(seed=st.integers(0, 10**6), path=st.sampled_from(PATHS))
 def test_a_queue_without_jobs_changes_nobodys_place(seed, path):
     names = [f"q{i}" for i in range(5)]
@@ -357,7 +358,7 @@ class Reference:
         return 0
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=drawn(60), deadline=None)
 @given(seed=st.integers(0, 10**6))
 @example(seed=1512)
 def test_the_tree_agrees_with_the_rule_written_out(seed):

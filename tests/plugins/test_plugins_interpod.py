@@ -11,13 +11,14 @@ from hypothesis import strategies as st
 from pods_reference import AFFINITY, ANTI, EXISTING, PREFERRED, REQUIRED
 
 import builders
+from drawing import drawn
 from pumice.plugins.sharing import interpod
 
 TEXTS = {AFFINITY, ANTI, EXISTING}
 ZONE = reference.ZONE
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=drawn(250), deadline=None)
 @given(seed=pods_world.SEEDS, released=st.booleans())
 def test_verdicts_are_those_of_the_plain_rule(seed, released):
     draw = pods_world.Draw(seed)
@@ -34,7 +35,7 @@ def test_verdicts_are_those_of_the_plain_rule(seed, released):
         assert pods_world.verdicts(desk, session, subject, TEXTS, released=released) == expected
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=drawn(250), deadline=None)
 @given(seed=pods_world.SEEDS)
 def test_scores_are_those_of_the_plain_rule(seed):
     draw = pods_world.Draw(seed)
@@ -48,7 +49,7 @@ def test_scores_are_those_of_the_plain_rule(seed):
     assert (found or dict.fromkeys(candidates, 0)) == (expected or dict.fromkeys(candidates, 0))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=drawn(60), deadline=None)
 @given(seed=pods_world.SEEDS)
 def test_a_label_that_no_selector_names_changes_nobodys_verdict(seed):
     draw = pods_world.Draw(seed)
@@ -67,7 +68,7 @@ def test_a_label_that_no_selector_names_changes_nobodys_verdict(seed):
     assert answers[0] == answers[1]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=drawn(60), deadline=None)
 @given(seed=pods_world.SEEDS)
 def test_a_steady_subject_is_judged_and_scored_alike_after_its_equals_are_placed(seed):
     draw = pods_world.Draw(seed)

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builders import Desk, group, node, pod, queue
+from drawing import drawn
 from pumice.model.statuses import Status
 from pumice.plugins.sharing.minima import Minima
 
@@ -49,7 +50,7 @@ def plain_asked(cluster, job):
     return np.maximum(asked, 0)
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=drawn(120), deadline=None)
 @given(pick=ANYTHING)
 def test_what_many_jobs_ask_for_is_what_each_asks_for_whatever_has_changed(pick):
     desk, there, followed = Desk().feed(node("n0", cpu="8"), queue("other")), {}, Minima()

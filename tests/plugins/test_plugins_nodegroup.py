@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builders import Desk, group, node, pod, queue
+from drawing import drawn
 from pumice.framework.reasons import Code
 from pumice.framework.subject import Subject
 from pumice.model.statuses import Status
@@ -216,7 +217,7 @@ def test_a_gang_that_the_limit_would_split_waits_whole():
     assert "2 node group resource limit exceeded (queue q may hold cpu 5 in g1)" in record.explain("a/g")
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=drawn(60), deadline=None)
 @given(seed=st.integers(0, 2**32))
 def test_what_is_held_follows_every_step_and_every_undo(seed):
     pick = random.Random(seed)  # noqa: S311  a test's own dice

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builders import Desk, group, node, pod, priority_class, queue
+from drawing import drawn
 from pumice.actions.eviction import exhaustive
 from pumice.actions.eviction.victim_sets import VictimSets
 from pumice.framework import subject
@@ -99,7 +100,7 @@ def worlds(draw, owners=("q", "q", "q", "other"), crowd=3):
 
 
 @pytest.mark.parametrize("action", ["preempt", "gangpreempt"])
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=drawn(150), deadline=None)
 @given(world=worlds())
 def test_just_enough_pods_of_the_queue_make_way_whenever_they_can(action, world):
     limits, held, asked = world
@@ -119,7 +120,7 @@ def test_just_enough_pods_of_the_queue_make_way_whenever_they_can(action, world)
 
 
 @pytest.mark.parametrize("action", ["reclaim", "gangreclaim"])
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=drawn(100), deadline=None)
 @given(world=worlds(owners=("q", "other", "other", "other"), crowd=20))
 def test_pods_of_other_queues_never_make_way_for_a_limit(action, world):
     limits, held, asked = world

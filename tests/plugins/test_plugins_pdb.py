@@ -5,6 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builders import Desk, group, metadata, node, pod
+from drawing import drawn
 from pumice.plugins import pdb as budgets
 from pumice.plugins.pdb import DisruptionBudgets
 
@@ -120,7 +121,7 @@ def test_pdb_names_no_victims_by_itself():
     assert not list(session.victim_tasks)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=drawn(60), deadline=None)
 @given(
     allowed=st.tuples(st.integers(0, 4), st.integers(0, 4)),
     labelled=st.lists(st.sampled_from([{}, DB, BOTH]), min_size=1, max_size=6),
@@ -162,7 +163,7 @@ REQUIREMENTS = [
 ]
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=drawn(80), deadline=None)
 @given(
     asked=st.lists(
         st.tuples(

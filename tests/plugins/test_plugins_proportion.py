@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builders import Desk, group, node, pod, queue
+from drawing import drawn
 from pumice.api import names
 from pumice.framework import subject
 from pumice.plugins.proportion import Proportion, kube_batch
@@ -396,14 +397,14 @@ def verdicts(weights, jobs, *, cpu=1, extra=()):
     return desk.world.binds, overused
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=drawn(40), deadline=None)
 @given(weights, jobs)
 def test_queue_without_jobs_or_guarantee_changes_no_verdict(weights, jobs):
     bystander = queue("aaa", weight=50, priority=3, capability={"cpu": "1"})
     assert verdicts(weights, jobs, extra=[bystander]) == verdicts(weights, jobs)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=drawn(40), deadline=None)
 @given(weights, jobs, st.integers(2, 7))
 def test_scaling_a_resource_everywhere_changes_no_verdict(weights, jobs, times):
     assert verdicts(weights, jobs, cpu=times)[0] == verdicts(weights, jobs)[0]

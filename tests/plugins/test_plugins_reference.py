@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from plugins_reference import COMING, GPU, HELD, LEAVING
 
 from builders import Desk, group, node, pod
+from drawing import drawn
 from pumice.framework import selection
 from pumice.framework.subject import Subject
 
@@ -189,7 +190,7 @@ def stage(config, known, present, looking):
 PLAIN = CONFIG.format(least=1, most=0, balanced=1, binpack=0)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=drawn(300), deadline=None)
 @given(pick=ANYTHING, released=st.booleans())
 def test_filters_and_room_equal_the_rule_for_one_node(pick, released):
     known, present, looking = cluster(pick)
@@ -210,7 +211,7 @@ def test_filters_and_room_equal_the_rule_for_one_node(pick, released):
 MIXES = [Mix(1, 0, 1, 0), Mix(0, 2, 0, 1), Mix(1, 1, 3, 10), Mix(0, 0, 0, -1)]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=drawn(300), deadline=None)
 @given(pick=ANYTHING, mix=st.sampled_from(MIXES))
 def test_scores_equal_the_rule_for_one_node(pick, mix):
     known, present, looking = cluster(pick)

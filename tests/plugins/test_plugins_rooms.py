@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builders import Desk, group, node, pod, queue
+from drawing import drawn
 from pumice.plugins.capacity import Capacity
 from pumice.plugins.proportion import Proportion
 from pumice.plugins.sharing import guarantees
@@ -73,7 +74,7 @@ def trees(draw):
     return parents, stated, ceilings, draw(st.integers(0, 25))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=drawn(300), deadline=None)
 @given(drawn=trees())
 def test_guarantees_that_count_are_those_of_the_rule(drawn):
     parents, stated, ceilings, cluster = drawn
@@ -186,7 +187,7 @@ def rooms_of(made):
     return session, plugins[0].rooms if isinstance(plugins[0], Capacity) else plugins[0].limits.rooms
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=drawn(120), deadline=None)
 @given(seed=st.integers(0, 10**6), text=st.sampled_from([FLAT, TREE, SHARES]))
 def test_room_is_that_of_the_rule_also_while_a_statement_moves_pods(seed, text):
     queues, leaves, held, total, foreign, manifests = world(seed, tree=text is TREE)
@@ -215,7 +216,7 @@ def test_room_is_that_of_the_rule_also_while_a_statement_moves_pods(seed, text):
             slow.held_by_leaf[leaf] = slow.held_by_leaf.get(leaf, 0) + 1000
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=drawn(60), deadline=None)
 @given(seed=st.integers(0, 10**6), text=st.sampled_from([FLAT, TREE]))
 def test_whoever_is_placed_leaves_others_their_guarantee(seed, text):
     queues, leaves, held, total, foreign, manifests = world(seed, tree=text is TREE)
@@ -234,7 +235,7 @@ def test_whoever_is_placed_leaves_others_their_guarantee(seed, text):
         assert sum(max(now[name], slow.guaranteed[name]) for name in leaves) <= slow.room("root")
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=drawn(60), deadline=None)
 @given(seed=st.integers(0, 10**6), text=st.sampled_from([FLAT, TREE]), votes=st.booleans())
 def test_no_idle_room_is_kept_from_a_queue_within_its_guarantee_as_written(seed, text, votes):
     queues, leaves, _held, total, foreign, manifests = world(seed, tree=text is TREE)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from pods_reference import HOSTNAME, MISSING, SKEW, ZONE
 
 import builders
+import drawing
 from pumice.plugins.sharing import spread as rules
 
 TEXTS = {MISSING, SKEW}
@@ -21,7 +22,7 @@ def drawn(seed, action=None):
     return draw, draw.world(draw.pod("looking", spread=spread))
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=drawing.drawn(250), deadline=None)
 @given(seed=pods_world.SEEDS, released=st.booleans())
 def test_verdicts_are_those_of_the_plain_rule(seed, released):
     _, world = drawn(seed, "DoNotSchedule" if seed % 3 else None)
@@ -32,7 +33,7 @@ def test_verdicts_are_those_of_the_plain_rule(seed, released):
     assert pods_world.verdicts(desk, session, subject, TEXTS, released=released) == expected
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=drawing.drawn(250), deadline=None)
 @given(seed=pods_world.SEEDS)
 def test_scores_are_those_of_the_plain_rule(seed):
     draw, world = drawn(seed, "ScheduleAnyway" if seed % 3 else None)
@@ -58,7 +59,7 @@ def owner(kind, name, selector, namespace="a"):
     return {**made, "spec": {"selector": selector if version == "v1" else {"matchLabels": selector}}}
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=drawing.drawn(150), deadline=None)
 @given(seed=pods_world.SEEDS)
 def test_pods_without_constraints_are_spread_among_those_of_their_services_and_owner(seed):
     draw = pods_world.Draw(seed)
@@ -87,7 +88,7 @@ def test_pods_without_constraints_are_spread_among_those_of_their_services_and_o
     assert pods_world.points(desk, session, pods_world.subject(desk, looking), candidates) == expected
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=drawing.drawn(60), deadline=None)
 @given(seed=pods_world.SEEDS)
 def test_a_steady_subject_is_judged_alike_after_its_equals_are_placed(seed):
     _, world = drawn(seed, "DoNotSchedule")

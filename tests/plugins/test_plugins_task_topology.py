@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builders import Desk, group, node, pod
+from drawing import drawn
 from pumice.framework.subject import Subject
 from pumice.model.statuses import Status
 from pumice.plugins.task_topology import TaskTopology
@@ -214,7 +215,7 @@ def plain_buckets(pods, affine, anti, weights):
     return [[name for name, _ in bucket] for bucket in buckets]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=drawn(100), deadline=None)
 @given(SEEDS)
 def test_buckets_are_those_of_the_plain_rule(seed):
     pick = random.Random(seed)  # noqa: S311  a test's own dice
@@ -250,7 +251,7 @@ def state(buckets):
     ], sorted((row, sorted(counts.items())) for row, counts in buckets.on_row.items())
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=drawn(100), deadline=None)
 @given(SEEDS)
 def test_buckets_follow_every_step_and_undo_restores_them(seed):
     pick = random.Random(seed)  # noqa: S311  a test's own dice
@@ -299,7 +300,7 @@ def test_buckets_follow_every_step_and_undo_restores_them(seed):
     assert state(buckets) == start
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=drawn(60), deadline=None)
 @given(SEEDS)
 def test_a_score_counts_what_is_there_what_fits_and_what_is_shunned_within_bounds(seed):
     pick = random.Random(seed)  # noqa: S311  a test's own dice
@@ -329,7 +330,7 @@ def test_a_score_counts_what_is_there_what_fits_and_what_is_shunned_within_bound
         assert np.all(found <= 100)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=drawn(60), deadline=None)
 @given(SEEDS)
 def test_a_score_that_is_followed_stays_the_score_that_is_asked_for_anew(seed):
     pick = random.Random(seed)  # noqa: S311  a test's own dice

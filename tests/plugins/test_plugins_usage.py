@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builders import SECOND, Desk, group, node, pod, stamp
+from drawing import drawn
 from pumice.framework.subject import Subject
 from pumice.plugins.sharing import loads
 from pumice.plugins.usage.estimates import Estimator, EstimatorSettings
@@ -118,7 +119,7 @@ EVENTS = st.lists(
 )
 
 
-@settings(max_examples=30)
+@settings(max_examples=drawn(30))
 @given(EVENTS)
 def test_looking_at_nodes_that_changed_finds_the_pods_that_looking_at_all_would(events):
     desk = Desk(CONFIGURATION).feed(*(node(f"n{i}", cpu="99") for i in range(4)), group("g", 1))

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from volumes_world import claim, rules, storage_class, uses, volume, words
 
 from builders import Desk, group, node, pod
+from drawing import drawn
 from pumice.cache.effects import Bind
 from pumice.framework.subject import Subject
 from pumice.model.statuses import Status
@@ -103,7 +104,7 @@ topologies = st.sampled_from(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=drawn(150), deadline=None)
 @given(st.data())
 def test_every_node_gets_the_verdict_and_the_volumes_of_the_plain_rule(data):
     hosts, pvs, pvcs = data.draw(nodes()), data.draw(volumes()), data.draw(claims())
@@ -124,7 +125,7 @@ def test_every_node_gets_the_verdict_and_the_volumes_of_the_plain_rule(data):
             assert {d.claim: d.volume for d in decided.decisions} == given_, name
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=drawn(50), deadline=None)
 @given(st.data())
 def test_pods_of_one_cycle_get_what_they_would_get_one_after_another(data):
     """What is chosen for one pod is, for the next, as if the cluster had it already."""
@@ -202,7 +203,7 @@ steps = st.lists(
 )
 
 
-@settings(max_examples=70, deadline=None)
+@settings(max_examples=drawn(70), deadline=None)
 @given(steps=steps, data=st.data())
 def test_whatever_is_undone_gives_back_exactly_what_it_had_reserved(steps, data):
     pvs = [volume(f"v{i}", "local", 1 + i % 3, hosts=[HOSTS[i % 4]]) for i in range(8)]

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from volumes_world import attachment, claim, csi_node, rules, storage_class, uses, volume, words
 
 from builders import Desk, group, node, pod
+from drawing import drawn
 from pumice.framework.subject import Subject
 
 TOO_MANY = "node(s) exceed max volume count"
@@ -43,7 +44,7 @@ NODES = ("n0", "n1", "n2")
 CLAIMS = tuple(f"c{i}" for i in range(8))
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=drawn(120), deadline=None)
 @given(st.data())
 def test_every_node_gets_the_verdict_of_the_plain_rule_through_any_changes(data):
     """Pods and attachments come and go, claims get their volumes: the counts follow."""

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from volumes_world import claim, rules, uses, volume, words
 
 from builders import Desk, group, node, pod
+from drawing import drawn
 from pumice.api import affinity, meta
 from pumice.framework.subject import Subject
 from pumice.model import selectors
@@ -21,7 +22,7 @@ places = st.dictionaries(st.sampled_from(KEYS), st.sampled_from(["x", "y", "z"])
 stretched = st.dictionaries(st.sampled_from(KEYS), st.sampled_from(["x", "y", "x__y", "y__z__w", ""]), max_size=3)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=drawn(80), deadline=None)
 @given(nodes=st.lists(places, min_size=1, max_size=6), pvs=st.lists(stretched, min_size=1, max_size=3))
 def test_every_node_gets_the_verdict_of_the_plain_rule(nodes, pvs):
     desk = Desk().feed(*(node(f"n{i}", labels=labels) for i, labels in enumerate(nodes)))
@@ -60,7 +61,7 @@ chosen = st.none() | st.builds(affinity.NodeSelector, node_selector_terms=st.lis
 labels = st.dictionaries(st.sampled_from("ab"), st.sampled_from("xyz"))
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=drawn(80), deadline=None)
 @given(nodes=st.lists(labels, min_size=1, max_size=6), wanted=st.lists(chosen, min_size=1, max_size=4), data=st.data())
 def test_many_selectors_reach_the_nodes_that_each_of_them_matches(nodes, wanted, data):
     desk = Desk().feed(*(node(f"n{i}", labels=each) for i, each in enumerate(nodes))).apply()
@@ -77,7 +78,7 @@ def test_many_selectors_reach_the_nodes_that_each_of_them_matches(nodes, wanted,
     assert found == expected
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=drawn(50), deadline=None)
 @given(
     each=labels,
     wanted=st.none()

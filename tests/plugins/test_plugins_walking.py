@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from pods_reference import HOSTNAME, REQUIRED, ZONE
 
 import builders
+from drawing import drawn
 from pumice.framework import kind_choice, selection, walking
 from pumice.framework.evaluation import Evaluation
 from pumice.framework.subject import Subject
@@ -103,7 +104,7 @@ def at_once(desk, session, tasks, *, released):
     return rows, calls
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=drawn(200), deadline=None)
 @given(seed=pods_world.SEEDS, released=st.booleans(), by_kind=st.booleans())
 def test_many_are_chosen_as_if_one_by_one(seed, released, by_kind):
     draw = pods_world.Draw(seed)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import importlib
 import inspect
-import os
 import pkgutil
 from enum import Enum
 from pathlib import Path
@@ -17,6 +16,7 @@ import msgspec
 import pytest
 
 import pumice.api
+from drawing import FUZZ, drawn
 from pumice.api import decoding, meta
 from pumice.recording import classes, graph_reading, known_classes, state, writing
 from pumice.recording.effects import Ledger
@@ -28,8 +28,8 @@ from tests.lives.player import Player
 from tests.lives.stage import KNOWN, Stage
 
 ROOT = Path(__file__).parents[2]
-EVERY = 1 if os.environ.get("PUMICE_FUZZ") else 8  # of the scenarios
-LIVES = 60 if os.environ.get("PUMICE_FUZZ") else 6
+EVERY = 1 if FUZZ else 16  # of the scenarios
+LIVES = drawn(60, 4)
 LISTED = [
     (code, module, name) for code, known in known_classes.BY_CODE.items() for module in known for name in known[module]
 ]

@@ -12,6 +12,7 @@ import recording_rig as rig
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from drawing import drawn
 from pumice.framework import configuration
 from pumice.recording import lines, segments, telling, writing
 from pumice.recording.effects import Ledger
@@ -23,7 +24,7 @@ from tests.lives.stage import KNOWN
 CONFIG = 'actions: "enqueue, allocate, backfill"\ntiers:\n- plugins: [{name: priority}, {name: gang}]\n- plugins: [{name: predicates}, {name: nodeorder}]\n'
 
 
-@settings(max_examples=12)
+@settings(max_examples=drawn(12, 4))
 @given(seed=st.integers(0, 100_000))
 def test_a_random_life_with_faults_and_restarts_is_replayed_bit_for_bit(seed, tmp_path_factory):
     folder = tmp_path_factory.mktemp("recording")
@@ -79,7 +80,7 @@ def test_a_recording_that_was_cut_at_any_byte_replays_up_to_there_or_is_refused_
     cut = tmp_path / "cut.jsonl.gz"
     seen, refused = set(), []
     pick = random.Random(7)  # noqa: S311  places to cut, not a secret
-    for size in sorted({0, 1, 10, len(whole) - 1, *(pick.randrange(len(whole)) for _ in range(60))}):
+    for size in sorted({0, 1, 10, len(whole) - 1, *(pick.randrange(len(whole)) for _ in range(drawn(60, 20)))}):
         cut.write_bytes(whole[:size])
         try:
             player, played, difference = rig.replay([cut])

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from simulating import SECOND, Rigid, simulated, trace_of
 
+from drawing import drawn
 from pumice.simulate import cases, judging, metrics
 from pumice.simulate.loading import Loaded
 from pumice.simulate.metrics import Interval
@@ -94,7 +95,7 @@ def test_a_queue_is_due_what_it_wants_up_to_what_it_deserves():
     assert judging.judge(found)["fairness"]["least"] == pytest.approx(1000 / 1400)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=drawn(15), deadline=None)
 @given(st.lists(st.builds(Rigid, st.integers(0, 60), st.integers(1, 10), st.integers(1, 60)), min_size=1, max_size=6))
 def test_figures_of_a_simulation_are_those_of_its_starts(jobs):
     jobs = sorted(jobs)

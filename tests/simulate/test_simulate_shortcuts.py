@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import random
 
 import pytest
 from msgspec import structs
 from simulating import EVICTING, GREEDY, SECOND, simulated
 
+from drawing import drawn
 from pumice.actions.placing.searching import Searching
 from pumice.api import names
 from pumice.framework import dormancy
@@ -27,7 +27,6 @@ tiers:
   - name: timeline
     arguments: {{timeline.policy: {policy}, timeline.depth: {depth}, timeline.window: 0}}
 """
-FUZZ = bool(os.environ.get("PUMICE_FUZZ"))
 POLICIES = {
     "greedy": GREEDY,
     "easy": PLANNED.format(policy="easy", depth=1),
@@ -88,7 +87,7 @@ def decided(result, *, told=True):
 
 
 @pytest.mark.parametrize("name", POLICIES)
-@pytest.mark.parametrize("seed", range(12 if FUZZ else 4))
+@pytest.mark.parametrize("seed", range(drawn(12, 2)))
 def test_cycles_that_could_only_confirm_are_not_missed(name, seed, monkeypatch):
     spared = simulated(random_trace(seed), POLICIES[name])
     monkeypatch.setattr(Engine, "is_settled", lambda _self, _session: False)
@@ -97,7 +96,7 @@ def test_cycles_that_could_only_confirm_are_not_missed(name, seed, monkeypatch):
     assert spared.cycles < confirmed.cycles + (name != "greedy")
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(drawn(4, 2)))
 def test_evictions_are_always_followed_by_a_cycle(seed, monkeypatch):
     spared = simulated(random_trace(seed), EVICTING)
     monkeypatch.setattr(Engine, "is_settled", lambda _self, _session: False)
@@ -106,7 +105,7 @@ def test_evictions_are_always_followed_by_a_cycle(seed, monkeypatch):
 
 
 @pytest.mark.parametrize("name", ["easy", "deep", "conservative"])
-@pytest.mark.parametrize("seed", range(12 if FUZZ else 4))
+@pytest.mark.parametrize("seed", range(drawn(12, 2)))
 def test_starts_planned_by_amounts_are_those_that_a_search_finds(name, seed, monkeypatch):
     monkeypatch.setattr(forecasts, "MOST", 1 << 30)
     by_amounts = simulated(random_trace(seed), POLICIES[name])
@@ -118,7 +117,7 @@ def test_starts_planned_by_amounts_are_those_that_a_search_finds(name, seed, mon
 
 
 @pytest.mark.parametrize("name", ["easy", "deep", "conservative"])
-@pytest.mark.parametrize("seed", range(6 if FUZZ else 3))
+@pytest.mark.parametrize("seed", range(drawn(6, 2)))
 def test_who_is_not_looked_at_for_want_of_room_is_planned_and_told_the_same(name, seed, monkeypatch):
     rested, asked = [], Timeline.stands
     monkeypatch.setattr(

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from drawing import drawn
 from pumice.api import kinds
 from pumice.cache import effects
 from pumice.cache.cache import Cache
@@ -72,7 +73,7 @@ def is_spared(effect):
     return isinstance(effect, effects.Patch) and effect.kind in (kinds.POD, kinds.QUEUE)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=drawn(15), deadline=None)
 @given(st.lists(st.integers(1, 6), min_size=1, max_size=6))
 def test_decisions_and_groups_are_the_same_without_reasons_of_pods_and_statuses_of_queues(sizes):
     everything = decided(sizes, Options())

@@ -286,6 +286,7 @@ def reconfigured(made, _):
     }
 
 
+@pytest.mark.long
 def test_of_a_thousand_configurations_those_are_used_that_are_there_when_it_is_looked():
     found = apart(reconfigured)
     burst, slowly = found["loads"][1] - found["loads"][0], found["loads"][3] - found["loads"][1]

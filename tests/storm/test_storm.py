@@ -8,9 +8,10 @@ import sys
 
 import pytest
 
+from drawing import drawn
 from tests.storm import telling
 
-SEEDS = 400 if os.environ.get("PUMICE_FUZZ") else 12
+SEEDS = drawn(400, 4)
 FOUND = (19, 23)  # in which something was broken once
 
 

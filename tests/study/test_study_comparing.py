@@ -6,6 +6,7 @@ import pytest
 import yaml
 from study_worlds import KNOWN, lived, played, policy_of, seen
 
+from drawing import drawn
 from pumice.api import duration, kinds
 from pumice.cache.cache import Cache
 from pumice.framework import configuration
@@ -16,7 +17,7 @@ from pumice.study.state import State
 from tests.lives import policies
 
 CYCLES = 5
-LIVES = 2
+LIVES = drawn(2, 1)
 NODE = {
     "apiVersion": "v1",
     "kind": "Node",
@@ -82,7 +83,7 @@ def test_a_change_does_what_making_it_does(policy):
 
 
 def test_no_change_makes_no_difference():
-    for seed in range(4):
+    for seed in range(2 * LIVES):
         state = lived(seed)
         policy = policy_of(state)
         found = comparing.compare(state, policy, policy, KNOWN, cycles=CYCLES)
@@ -91,7 +92,7 @@ def test_no_change_makes_no_difference():
 
 
 def test_a_drained_node_is_left_by_all_that_may_go_and_owned_pods_are_made_anew():
-    for seed in range(4):
+    for seed in range(2 * LIVES):
         state = lived(seed)
         policy = policy_of(state)
         name = next(found.metadata.name for found in state.of(kinds.NODE))
@@ -172,7 +173,7 @@ def cluster_of(tmp_path, *given):
     file.write_text(yaml.safe_dump_all([*nodes, *given]), encoding="utf-8")
     state = files.read(str(file), KNOWN)
     stage = comparing.staged(state, policy_of(state), KNOWN)
-    for _ in range(4):
+    for _ in range(2 * LIVES):
         stage.cycle(duration.SECOND)
     objects, jobs = files.stored(stage.cluster), files.jobs_of(stage.cluster.store.scan(kinds.JOB))
     return State(source="a cluster", now=stage.cluster.clock.now(), objects=objects, jobs=jobs)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 from study_worlds import lived, rehearsed
 
+from drawing import drawn
 from pumice.study import search
 from tests.lives import policies
 
-LIVES = 2
+LIVES = drawn(2, 1)
 
 
 def waiting_jobs(rehearsal):

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from topology_world import PREEMPT, Life, Tiers
 
 from builders import priority_class
+from drawing import drawn
 
 
 @st.composite
@@ -36,7 +37,7 @@ def fill(draw, life):
 
 
 @given(st.data())
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=drawn(120), deadline=None)
 def test_a_gang_of_equal_pods_is_where_a_search_of_everything_would_allow_it_and_waits_only_if_it_must(data):
     tiers = data.draw(trees())
     life = Life(tiers)
@@ -61,7 +62,7 @@ def test_a_gang_of_equal_pods_is_where_a_search_of_everything_would_allow_it_and
 
 
 @given(st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=drawn(60), deadline=None)
 def test_a_soft_gang_starts_exactly_when_it_would_without_any_wish(data):
     tiers = data.draw(trees())
     life = Life(tiers)
@@ -96,7 +97,7 @@ def restart(draw, life, name):
 
 
 @given(st.data())
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=drawn(80), deadline=None)
 def test_a_hard_job_never_spans_more_than_its_tier_allows_in_all_its_life(data):
     draw = data.draw
     tiers = draw(trees())
@@ -117,7 +118,7 @@ def test_a_hard_job_never_spans_more_than_its_tier_allows_in_all_its_life(data):
 
 
 @given(st.data())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=drawn(100), deadline=None)
 def test_sub_groups_are_never_partly_started(data):
     draw = data.draw
     tiers = draw(trees())

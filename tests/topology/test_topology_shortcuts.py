@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from topology_world import ALLOCATE, PREEMPT, hyper_node
 
 from builders import Desk, group, node, pod, priority_class, queue
+from drawing import drawn
 from pumice.actions.eviction import gang_rules
 from pumice.actions.eviction.plan import Plan
 from pumice.actions.eviction.search import Search
@@ -80,7 +81,7 @@ def outcome(desk):
 
 @pytest.mark.parametrize("config", [PREEMPT, RECLAIM], ids=["gangpreempt", "gangreclaim"])
 @given(seed=st.integers(0, 10**6))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=drawn(20), deadline=None)
 def test_leaving_out_domains_and_choosing_ahead_changes_no_plan(config, seed):
     short = outcome(world(seed, config))
     with pytest.MonkeyPatch.context() as patched:
@@ -115,7 +116,7 @@ def placed(desk):
 
 
 @given(seed=st.integers(0, 10**6))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=drawn(100), deadline=None)
 def test_hyper_nodes_left_out_by_what_is_free_in_sum_would_have_held_no_gang(seed):
     short = placed(unequal(seed))
     with pytest.MonkeyPatch.context() as patched:
@@ -125,7 +126,7 @@ def test_hyper_nodes_left_out_by_what_is_free_in_sum_would_have_held_no_gang(see
 
 @pytest.mark.parametrize("rules", [gang_rules.GangPreempt, gang_rules.GangReclaim])
 @given(seed=st.integers(0, 10**6))
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=drawn(15), deadline=None)
 def test_all_candidates_at_once_are_those_who_may_go_one_by_one(rules, seed):
     session = world(seed, PREEMPT).session()
     asked = rules(session)
@@ -138,7 +139,7 @@ def test_all_candidates_at_once_are_those_who_may_go_one_by_one(rules, seed):
 
 
 @given(seed=st.integers(0, 10**6))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=drawn(25), deadline=None)
 def test_a_cell_is_worth_what_the_hyper_nodes_around_each_of_its_nodes_are_worth(seed):
     choose = random.Random(seed)  # noqa: S311  a world, not a secret
     names = [f"n{i:02d}" for i in range(choose.randint(1, 20))]
@@ -201,7 +202,7 @@ def crowd(seed):
 
 
 @given(seed=st.integers(0, 10**6))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=drawn(25), deadline=None)
 def test_choosing_by_cells_is_choosing_among_all_nodes(seed):
     by_cells, _ = placed(crowd(seed))
     with pytest.MonkeyPatch.context() as patched:

@@ -8,6 +8,7 @@ from test_topology_properties import fill, limits, trees
 from topology_world import PREEMPT, Life
 
 from builders import priority_class
+from drawing import drawn
 
 ORDERS = (PREEMPT, PREEMPT.replace("allocate, backfill, gangpreempt", "gangpreempt, allocate, backfill"))
 
@@ -22,7 +23,7 @@ def widest(domains):
 
 
 @given(st.data())
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=drawn(80), deadline=None)
 def test_equal_sub_groups_wait_only_if_no_allowed_domain_holds_them_all(data):
     draw = data.draw
     tiers = draw(trees())
@@ -89,7 +90,7 @@ def asks_for_nothing(made):
 
 
 @given(st.data())
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=drawn(80), deadline=None)
 def test_sub_groups_start_whole_and_stay_inside_their_limits_in_all_their_life(data):
     draw = data.draw
     tiers = draw(trees())

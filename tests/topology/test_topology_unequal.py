@@ -7,7 +7,9 @@ import random
 import pytest
 from topology_world import Life, Tiers
 
-WORLDS = 200
+from drawing import drawn
+
+WORLDS = drawn(200, 80)
 
 
 def packs(sizes, room):

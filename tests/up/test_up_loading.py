@@ -137,6 +137,7 @@ KINDS = [
 ]
 
 
+@pytest.mark.long
 @settings(max_examples=60)
 @given(left_out=st.sets(st.sampled_from(KINDS)), later=st.sampled_from([0, 1, 30 * 24 * 60]))
 def test_no_object_is_lost_and_no_pod_is_made_for_want_of_what_a_dump_lacks(lived, tmp_path_factory, left_out, later):

@@ -9,9 +9,10 @@ import time
 import pytest
 from programs import Programs
 
+from drawing import drawn
 from testbed.waiting import until
 
-SECONDS = float(os.environ.get("PUMICE_PROGRAMS_SECONDS", "120"))
+SECONDS = float(os.environ.get("PUMICE_PROGRAMS_SECONDS", drawn(120, 20)))
 """How long they are to work; an hour shows more than CI has time for, and needs `-o faulthandler_timeout=0`, since a test that takes so long is taken for one that hangs."""
 RUNNING = ("kube-scheduler", "kube-controller-manager", "vc-scheduler", "vc-controller-manager")
 
@@ -103,6 +104,7 @@ def complete_round(programs, number):
     until(lambda: not programs.pods(f"app in ({web})") and not programs.pods(f"volcano.sh/job-name={group}"))
 
 
+@pytest.mark.long
 def test_they_work_round_after_round_without_an_error(volcano_programs):
     until(lambda: volcano_programs.find("queue", "default").get("status", {}).get("state") == "Open")
     began, number = time.monotonic(), 0
