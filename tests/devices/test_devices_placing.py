@@ -144,9 +144,11 @@ def test_why_a_pod_waits_is_told_with_the_numbers_of_devices(asked, told):
     assert bound(found) == {}
     assert "cannot allocate all claims" in found.cache.record.explain("a/j")
     session = found.session()
-    (cause,) = {each(Subject(found.task("p")), [rules.NONE_FREE]) for each in session.pod_causes} - {""}
+    (cause,) = {each(Subject(found.task("p")), [rules.NONE_FREE]) for each in session.announced.pod_causes} - {""}
     assert cause == told
-    assert not any(each(Subject(found.task("p")), [rules.NONE_FREE, "Insufficient cpu"]) for each in session.pod_causes)
+    assert not any(
+        each(Subject(found.task("p")), [rules.NONE_FREE, "Insufficient cpu"]) for each in session.announced.pod_causes
+    )
 
 
 def test_an_explanation_says_how_the_devices_of_a_request_stand():
@@ -355,4 +357,4 @@ def test_clusters_without_claims_have_no_rule_about_them():
     found = builders.Desk().feed(builders.node("n1"), builders.group("j"), builders.pod("p", "j", cpu="1"))
     session = found.session()
     assert not [each for each in session.predicate if "devices" in each.function.__module__]
-    assert not session.divisions
+    assert not session.announced.divisions

@@ -187,7 +187,7 @@ def _missing_pods(session: Session, job: Job) -> str:
     if not job.tasks:
         return "" if session.job_ready(job) else f"{NO_PODS}, minMember is {job.min_member}"
     gated = [task for task in job.pending.values() if task.externally_gated]
-    if not session.minimums_count or job.tally.ready:
+    if not session.announced.minimums_count or job.tally.ready:
         return _gates(gated, job) if gated and len(gated) == len(job.pending) else ""
     if job.min_task_member and (role := job.short_role()) is not None:
         return f"role {role[0]} has {role[1]} of the {role[2]} pods that it needs"
@@ -206,7 +206,7 @@ def _lacks_pods(session: Session, job: Job) -> bool:
     """Tell whether a gang of which every pod has a node, and which is not ending, has fewer than it needs."""
     counts = job.tally.counts
     scheduled = counts[Status.BOUND] + counts[Status.RUNNING] + counts[Status.SUCCEEDED] + counts[Status.FAILED]
-    return session.minimums_count and max(job.tally.valid, scheduled + job.leaving) < job.min_member
+    return session.announced.minimums_count and max(job.tally.valid, scheduled + job.leaving) < job.min_member
 
 
 def _gates(gated: Sequence[Task], job: Job) -> str:
@@ -248,7 +248,7 @@ def _has_claims(task: Task) -> bool:
 def _of_claims(session: Session, task: Task, reasons: Collection[str] = ()) -> str:
     """Say what plugins say of the volumes and devices that a pod claims."""
     asked = subject.Subject(task, session.queue_of(task.job) if task.job is not None else None)
-    return next(filter(None, (cause(asked, reasons) for cause in session.pod_causes)), "")
+    return next(filter(None, (cause(asked, reasons) for cause in session.announced.pod_causes)), "")
 
 
 def _is_needed(job: Job, alike: Sequence[Task]) -> bool:

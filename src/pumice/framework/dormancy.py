@@ -107,7 +107,7 @@ class Dormancy:
         self._wake([cluster.tasks[uid].job_key for uid in session.reservations.holds if uid in cluster.tasks])
         self._wake([self._rows[row] for row in changed or () if row in self._rows])
         self._told_anew = TOLD_ANEW
-        for plan in session.standing_plans.values() if self._delayed else ():
+        for plan in session.announced.standing_plans.values() if self._delayed else ():
             self._wake(self._due(session, plan.woken(self._delayed)))
         answers: dict[Hashable, tuple[FitSummary, object] | None] = {}
         refusing = NoRoom(session)
@@ -130,11 +130,11 @@ class Dormancy:
             if not kind.jobs:
                 del self._kinds[key]
         noted = dict(self._noted)
-        return noted if all(plan.stands(noted) for plan in session.standing_plans.values()) else {}
+        return noted if all(plan.stands(noted) for plan in session.announced.standing_plans.values()) else {}
 
     def _due(self, session: Session, jobs: Iterable[str]) -> list[str]:
         """Return the jobs that have to be tried; of those that wait for a time that is promised to them, no more than are told something else in a cycle."""
-        found, plans = [], session.standing_plans.values()
+        found, plans = [], session.announced.standing_plans.values()
         for key in jobs:
             if any(plan.awaits(key) for plan in plans):
                 if not self._told_anew:
@@ -172,7 +172,7 @@ def _may_be_left_out(session: Session) -> bool:
     """Tell whether nobody but nodes and queues has a say in whether those who ask for too much wait, and nobody wants to be told why."""
     if not session.shortcuts.dormant_jobs or session.is_asked or session.reserved:
         return False
-    if any(each.plugin not in session.standing_plans for each in (*session.job_delay, *session.job_blocked)):
+    if any(each.plugin not in session.announced.standing_plans for each in (*session.job_delay, *session.job_blocked)):
         return False  # whoever plans ahead is told of everybody who waits, unless it says when it need not be
     facts = session.independence
     return (

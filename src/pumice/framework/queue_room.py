@@ -11,7 +11,8 @@ from pumice.model import resources
 from pumice.model.resources import PODS
 
 if TYPE_CHECKING:
-    from pumice.framework.explaining.queue_accounts import Accounts, QueueAccount
+    from pumice.framework.announced import Announced
+    from pumice.framework.explaining.queue_accounts import QueueAccount
     from pumice.model.cluster import Cluster
     from pumice.model.queue import Queue
     from pumice.model.resources import Vector
@@ -58,8 +59,8 @@ class QueueSession(Protocol):
         """The cluster."""
 
     @property
-    def queue_accounts(self) -> Accounts | None:
-        """How queues stand, as the plugin that shares sees it."""
+    def announced(self) -> Announced:
+        """What plugins let know of themselves: how queues stand, as the one that shares sees it."""
 
     @property
     def scratch(self) -> dict[str, object]:
@@ -68,7 +69,8 @@ class QueueSession(Protocol):
 
 def lack(session: QueueSession, queue: Queue, amounts: Vector) -> Lack | None:
     """Say of what a queue, or one above it, has too little left for some amounts; None if nobody knows how it stands, or it has enough of everything."""
-    account = session.queue_accounts(queue) if session.queue_accounts is not None and not queue.bad else None
+    accounts = session.announced.queue_accounts
+    account = accounts(queue) if accounts is not None and not queue.bad else None
     if account is None:
         return None
     names, evicting = session.cluster.vocabulary.names, session.cluster.queue_sums.evicting

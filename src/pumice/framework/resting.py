@@ -277,7 +277,7 @@ def _is_plain(job: Job) -> bool:
 
 def _may_rest(session: Session) -> bool:
     """Tell whether nothing but amounts, queues and Node objects has a say in what becomes of holders, equal ones alike, and nobody wants to be told why."""
-    if not session.shortcuts.resting_holders or session.is_asked or not session.minimums_count:
+    if not session.shortcuts.resting_holders or session.is_asked or not session.announced.minimums_count:
         return False
     if session.job_delay.active or session.job_blocked.active or session.gates.enabled:
         return False  # whoever plans ahead is told of everybody who waits

@@ -10,6 +10,7 @@ import functools
 from typing import TYPE_CHECKING, ClassVar, NoReturn, Protocol
 
 from pumice.framework import breakdowns, observing
+from pumice.framework.announced import Announced
 from pumice.framework.attempts import Attempt
 from pumice.framework.breakdowns import OPEN, Breakdowns, PluginBreakdownError
 from pumice.framework.findings import Findings, LastTransaction
@@ -28,18 +29,17 @@ from pumice.framework.reservations import Reservations
 from pumice.framework.statements import Statements
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from pumice.framework.configuration import Configuration
     from pumice.framework.evaluation import Evaluation
     from pumice.framework.evaluator import Evaluator
-    from pumice.framework.explaining.queue_accounts import Accounts
     from pumice.framework.handlers import Handler, ListHandler
     from pumice.framework.outlet import Outlet
     from pumice.framework.record import CycleRecord
     from pumice.framework.registration import Slot
     from pumice.framework.runs import Run
-    from pumice.framework.searching import Search, StandingPlan
+    from pumice.framework.searching import Search
     from pumice.framework.statement import Statement
     from pumice.framework.subject import Subject
     from pumice.model.cluster import Cluster
@@ -87,18 +87,16 @@ class Session(Points):
         self.breakdowns = Breakdowns(number, streaks)
         self.attempting: Attempt | None = None
         self.handlers = Handlers(self.breakdowns, lambda error: breakdowns.culprit(error, self._plugins))
-        self.divisions: list[Callable[[Task], object]] = []
+        self.announced = Announced()
         self.findings = Findings(record.journal)
         self.scratch: dict[str, object] = {}  # what is worked out once for this cycle
-        self.lasting: dict[str, object] = (
-            {} if lasting is None else lasting
-        )  # what plugins follow together from cycle to cycle
+        # What plugins follow together from cycle to cycle.
+        self.lasting: dict[str, object] = {} if lasting is None else lasting
         self.is_asked = is_asked  # whether somebody wants to be told of jobs that nothing new can be said of, too
         self._progressed = False
         self.failures: list[Exception] = []  # of actions as a whole; those about somebody are among the breakdowns
         self._plugins: list[Opened] = []
         self.reads_time = False
-        self.minimums_count = False  # whether no job is ever ready below its minimum
         self.wake: int | None = None
         self.started = now
         self.reservations = reservations or Reservations()
@@ -108,14 +106,7 @@ class Session(Points):
         self.topology = JobDomains(self)
         self.never_running = NeverRunning(self)
         self.outlooks = Outlooks(self)
-        # What plugins say in a sentence of the objects that keep a pod with volumes from every node, given the reasons of nodes; empty if nothing does.
-        self.pod_causes: list[Callable[[Subject, Collection[str]], str]] = []
-        # By plugin that plans ahead: whether its plan stands though jobs that find no room are not looked at in this cycle.
-        self.standing_plans: dict[str, StandingPlan] = {}
         self.search: Search | None = None  # where a job would go at another time; while allocate serves jobs
-        self.queue_accounts: Accounts | None = (
-            None  # how queues stand, as the plugin that shares sees it; for explanations
-        )
         self.lending = Lending()
         self.gates = Gates(self)
         self.sender = Sender(self, outlet)
@@ -169,7 +160,7 @@ class Session(Points):
 
         By its points it says where that may be; one that says nothing may refuse anywhere.
         """
-        handlers, divisions = len(self.handlers), len(self.divisions)
+        handlers, divisions = len(self.handlers), len(self.announced.divisions)
         try:
             if rests := self.breakdowns.resting(plugin.name, OPEN, type(plugin).open):
                 raise PluginBreakdownError(rests[""])  # noqa: TRY301  as if it had been called
@@ -177,7 +168,7 @@ class Session(Points):
         except Exception as error:  # noqa: BLE001  whatever a plugin raises
             broken = self.breakdowns.note(plugin.name, OPEN, type(plugin).open, error).breakdown
             self.handlers.keep(handlers)
-            del self.divisions[divisions:]
+            del self.announced.divisions[divisions:]
 
             def refuse(*_args: object) -> NoReturn:
                 raise PluginBreakdownError(broken)
@@ -217,7 +208,7 @@ class Session(Points):
 
     def divide_runs(self, question: Callable[[Task], object]) -> None:
         """Let nodes be chosen apart for tasks to which a question has different answers, though they are equal otherwise."""
-        self.divisions.append(question)
+        self.announced.divisions.append(question)
 
     def tell(self, runs: Sequence[Run], sign: int) -> str | PluginBreakdownError | None:
         """Tell the handlers about runs of one direction that were applied (sign 1) or undone (-1); returns the first refusal.
@@ -268,7 +259,7 @@ class Session(Points):
 
     def readiness(self, job: Job) -> Callable[[], bool]:
         """Return the question whether a job is ready, for whoever asks it after every step; where minimums count nobody is asked before that is reached."""
-        if not self.minimums_count:
+        if not self.announced.minimums_count:
             return lambda: self.job_ready(job)
         tally, least = job.tally, job.min_member
         return lambda: tally.is_ready(least) and self.job_ready(job)

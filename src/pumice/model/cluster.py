@@ -18,6 +18,7 @@ from pumice.model.job import Job, Tally
 from pumice.model.kinship import Kinship
 from pumice.model.nodes import NodeTable
 from pumice.model.phases import Phases
+from pumice.model.places import Places
 from pumice.model.queue_members import NO_QUEUE, QueueMembers
 from pumice.model.shape import Shapes
 from pumice.model.statuses import Status
@@ -75,6 +76,7 @@ class Cluster:
         self.objects: dict[str, dict[str, meta.KubeObject]] = {}
         self.volumes = Volumes(self.nodes)
         self.devices = Devices(self.nodes, self.shapes, self.vocabulary)
+        self._places = Places(self.volumes, self.devices)
         self.kinship = Kinship(self.nodes)
         self.hyper_nodes = HyperNodes(self.nodes)
 
@@ -96,7 +98,7 @@ class Cluster:
         if node and task.status not in statuses.FINISHED:
             record = self.nodes.record(node)
             task.node = record
-            self._put(task, record)
+            self._places.put(task, record)
         self.kinship.enter(task)
         if self.arrivals.followed:
             self.arrivals.note(task)
@@ -114,7 +116,7 @@ class Cluster:
             self.devices.forget(task)
         self.accounting.count(task, -1)
         if task.node is not None:
-            self._take(task, task.node)
+            self._places.take(task, task.node)
         job = task.job
         if job is not None:
             self._leave(task, job)
@@ -162,24 +164,6 @@ class Cluster:
         elif job.pending.pop(task.uid, None) is not None and not job.pending:
             self.pending_jobs.pop(job.key, None)
 
-    def _put(self, task: Task, record: NodeRecord) -> None:
-        record.tasks[task.uid] = task
-        constraint_class = task.shape.constraint_class
-        if constraint_class.takes_ports:
-            record.port_users[task.uid] = task
-        if constraint_class.has_volumes:
-            self.volumes.enter(task, record)
-        if constraint_class.has_device_claims:
-            self.devices.enter(task, record)
-
-    def _take(self, task: Task, record: NodeRecord) -> None:
-        del record.tasks[task.uid]
-        record.port_users.pop(task.uid, None)
-        if task.uid in record.volume_users:
-            self.volumes.leave(task, record)
-        if task.shape.constraint_class.has_device_claims or self.devices.is_decided(task.uid):
-            self.devices.leave(task)
-
     # -- changes -----------------------------------------------------------------------------------------------
 
     def note(self, job: Job) -> None:
@@ -214,7 +198,7 @@ class Cluster:
                 if kinship is not None:
                     kinship.moved(task, record, status)
                 if record is not task.node:
-                    self._transfer(task, record)
+                    self._places.transfer(task, record)
                 task.status, job = status, task.job
                 tally.move(task.tallies, before, status, task.best_effort)
                 if job is not None:
@@ -239,7 +223,7 @@ class Cluster:
         if self.kinship.counting:
             self.kinship.moved(task, record, status)
         if record is not source:
-            self._transfer(task, record)
+            self._places.transfer(task, record)
         task.status = status
         tally.move(task.tallies, before, status, task.best_effort)
         self.changed += 1
@@ -255,14 +239,6 @@ class Cluster:
         if task.job is not None:
             task.job.version += 1
         self.apply([task], [record], status)
-
-    def _transfer(self, task: Task, record: NodeRecord | None) -> None:
-        """List a task under another node."""
-        if task.node is not None:
-            self._take(task, task.node)
-        if record is not None:
-            self._put(task, record)
-        task.node = record
 
     # -- jobs --------------------------------------------------------------------------------------------------
 

@@ -57,7 +57,7 @@ class Gang(Plugin):
         kube_batch = session.configuration.rules == "kube-batch"
         self._ready = is_ready_for_kube_batch if kube_batch else is_ready
         session.job_ready.add(self._ready)
-        session.minimums_count = any(each.plugin == self.name for each in session.job_ready)
+        session.announced.minimums_count = any(each.plugin == self.name for each in session.job_ready)
         session.sub_job_ready.add(_sub_job_is_ready)
         session.job_pipelined.add(vote, reads=Reads(0))
         session.sub_job_pipelined.add(_sub_job_vote)

@@ -59,6 +59,7 @@ OBJECTS: Final[Names] = {
     "pumice.model.kinship": ("Bond", "Kin", "Kinship"),
     "pumice.model.nodes": ("NodeTable",),
     "pumice.model.phases": ("Phases",),
+    "pumice.model.places": ("Places",),
     "pumice.model.pickers": ("Picker",),
     "pumice.model.preparations": ("ClaimGrant", "ExtendedClaimStatus", "NewClaim", "NodeLock"),
     "pumice.model.queue": ("Queue",),

@@ -7,7 +7,6 @@ import functools
 import importlib
 import math
 import os
-import signal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -23,7 +22,7 @@ from pumice.kube import election, errors, grouping, lease_holders, rivals
 from pumice.kube.watches import informers
 from pumice.kube.writes.world import KubeWorld
 from pumice.scheduler import Scheduler
-from pumice.server import dump, extending, geometries, onlooking, reporting, surroundings
+from pumice.server import dump, extending, following, geometries, onlooking, reporting, surroundings
 from pumice.server.configuration import plugin_files, policy, refusals, sources
 from pumice.server.flags import controller_settings
 from pumice.server.health import api_silence, overdue
@@ -36,6 +35,7 @@ from pumice.server.threads import (
     mailbox,
     pacing,
     required_queues,
+    signals,
     watch_feed,
     watchdog,
 )
@@ -46,7 +46,6 @@ if TYPE_CHECKING:
 
     from pumice.api import usage
     from pumice.cache.effects import Outcome
-    from pumice.framework.configuration import Configuration
     from pumice.recording.recorder import Recorder
     from pumice.server.controlling.beside import ControllersThread
     from pumice.server.flags.settings import Settings
@@ -101,7 +100,8 @@ class Process:
         self._options = pacing.patient(Options.from_flags(settings.shaping), settings.schedule_period)
         self._known = self._installed()
         self._policy = policy.Policy(self._known.catalog(), log)
-        self._first = self._first_configuration()
+        self._followed = following.Followed(settings.scheduler_conf, self._policy)
+        self._first = self._followed.first()
         self._client, self._lease_client = around.clients(settings, self._allowance)
         self._refusals = refusals.Refusals(self._lease_client, around.wall, self._component())
         self._assignment = assignment.from_environment(os.environ)
@@ -128,7 +128,6 @@ class Process:
         self.io = io_thread.IoThread(self._parts(), self._box, log, around)
         deadline = settings.cycle_deadline / 1e6 or math.inf
         self._deciding = overdue.Part("deciding", "a cycle", deadline=deadline)
-        self._signals = 0
 
     # -- putting together --------------------------------------------------------------------------------------
 
@@ -162,14 +161,6 @@ class Process:
             now=self._around.wall,
             seconds=self._around.seconds,
         )
-
-    def _first_configuration(self) -> Configuration | None:
-        """Return what to start with; None if it must be read from the cluster first."""
-        given = self._settings.scheduler_conf
-        if not given:
-            return self._policy.use_default()
-        source = sources.find(given, None)
-        return self._policy.use(source.read_now(), given) if isinstance(source, sources.FileSource) else None
 
     def _recording(self) -> Recorder | None:
         """Return whoever records, if that is asked for; a folder that cannot be written to is told of, and costs nothing else."""
@@ -283,32 +274,27 @@ class Process:
 
     def _loads(self) -> polling.Poller:
         """Return whoever asks how busy nodes are, as the configuration in force says."""
-
-        def feed(found: usage.NodeUsage) -> None:
-            self._cache.feed(kinds.NODE_USAGE, "MODIFIED", found)
-            self._box.ring()
-
         return polling.Poller(
             self._client,
             lambda: {} if self._policy.current is None else self._policy.current.metrics,
-            feed,
+            functools.partial(self._learn, kinds.NODE_USAGE),
             lambda text: self._log.warning("the load of nodes is not known", problem=text),
             self._around.wall,
         )
 
     def _geometries(self) -> geometries.Reader:
         """Return whoever reads into what cards can be cut, where the configuration in force asks for it."""
-
-        def feed(found: usage.CardGeometries) -> None:
-            self._cache.feed(kinds.CARD_GEOMETRIES, "MODIFIED", found)
-            self._box.ring()
-
         return geometries.Reader(
             self._client,
             lambda: self._policy.current,
-            feed,
+            functools.partial(self._learn, kinds.CARD_GEOMETRIES),
             lambda text: self._log.warning("cards cannot be cut", problem=text),
         )
+
+    def _learn(self, kind: kinds.Kind, found: usage.NodeUsage | usage.CardGeometries) -> None:
+        """Take over what no watch tells."""
+        self._cache.feed(kind, "MODIFIED", found)
+        self._box.ring()
 
     def _settled(self, outcome: Outcome) -> None:
         """Take an answer; of what was done the watches tell, of what failed, or was prepared for a bind, nobody else does."""
@@ -330,37 +316,15 @@ class Process:
         await asyncio.Event().wait()
 
     async def _follow_configuration(self) -> None:
-        try:
-            source = sources.find(self._settings.scheduler_conf, self._client)
-            if source is None:
-                raise io_thread.StartError(f"--scheduler-conf {self._settings.scheduler_conf}: no such source")
-        except sources.SourceError as error:
-            raise io_thread.StartError(str(error)) from error
-        if self._first is None:
-            self._change(await self._read_first(source))
-        await self._policy.follow(source, self._change, self._tell_of_refusal)
-
-    async def _read_first(self, source: sources.Source) -> Configuration:
-        try:
-            return self._policy.use(await source.read(), source.name)
-        except (sources.SourceError, ConfigurationError) as error:
-            problems = error.problems if isinstance(error, ConfigurationError) else (error,)
-            await self._refusals.tell(source, "the scheduler cannot start", "; ".join(map(str, problems)))
-            raise io_thread.StartError(str(error)) from error
-
-    async def _tell_of_refusal(self, source: sources.Source, problem: str) -> None:
-        """Write an event; of several replicas the one that leads does."""
-        if self._may_write():
-            await self._refusals.tell(source, "refused; the last good configuration stays in force", problem)
-
-    def _change(self, loaded: Configuration) -> None:
-        self._box.post(mailbox.Reconfigure(loaded))
+        await self._followed.run(
+            self._client, lambda loaded: self._box.post(mailbox.Reconfigure(loaded)), self._refusals, self._may_write
+        )
 
     # -- running -----------------------------------------------------------------------------------------------
 
     def run(self) -> int:
         """Run until told to end; returns the exit status."""
-        self._heed_signals()
+        signals.Signals(self._box, dumps=self._settings.cache_dumper).heed()
         interpreter.tune()
         self._be_watched()
         self.io.start()
@@ -434,22 +398,3 @@ class Process:
         )
         self._reporter.follow(scheduler, decider)
         return (yield from decider.steps())
-
-    # -- signals -----------------------------------------------------------------------------------------------
-
-    def _heed_signals(self) -> None:
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, self._end)
-        signal.signal(signal.SIGUSR1, lambda *_: self._ask(mailbox.Dump()))
-        signal.signal(signal.SIGUSR2, lambda *_: self._ask(mailbox.Summarise()))
-
-    def _end(self, number: int, _frame: object) -> None:
-        """End in good order; a second signal ends at once."""
-        self._signals += 1
-        if self._signals > 1:
-            os._exit(1)
-        self._box.post(mailbox.Stop(signal.Signals(number).name))
-
-    def _ask(self, message: mailbox.Dump | mailbox.Summarise) -> None:
-        if self._settings.cache_dumper:
-            self._box.post(message)

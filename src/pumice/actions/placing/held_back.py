@@ -125,7 +125,7 @@ def _kind(job: Job, task: Task) -> Hashable:
 
 def _are_equals_refused_alike(session: Session) -> bool:
     """Tell whether limits of queues go by queues and amounts alone, and nobody takes a job without its minimum for ready or soon so."""
-    if not session.shortcuts.equal_jobs or not session.minimums_count:
+    if not session.shortcuts.equal_jobs or not session.announced.minimums_count:
         return False
     facts = session.independence
     usual = facts.placements_stand and not session.gates.enabled

@@ -85,7 +85,7 @@ class MisfitKinds:
 
     def _kind(self, task: Task) -> Hashable:
         """Return what nodes, plugins and the job can tell tasks apart by."""
-        parts = tuple(repr(part(task)) for part in self._turn.session.divisions)
+        parts = tuple(repr(part(task)) for part in self._turn.session.announced.divisions)
         return task.role, task.likeness, id(task.sub_job), parts
 
     def add(self, task: Task) -> None:

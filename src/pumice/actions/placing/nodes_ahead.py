@@ -27,7 +27,7 @@ class NodesAhead:
     def __init__(self, session: Session, coming: Sequence[Task] = ()) -> None:
         self._session = session
         # Where only some nodes are looked at, or plugins tell equal tasks apart, each looks for itself.
-        self._most = 1 if session.divisions or not session.independence.all_nodes_are_looked_at else MOST
+        self._most = 1 if session.announced.divisions or not session.independence.all_nodes_are_looked_at else MOST
         self._coming = coming
         self._start = 0
         self._shape: Shape | None = None

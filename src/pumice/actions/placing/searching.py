@@ -70,10 +70,10 @@ class Searching:
         session, functions = self._session, self._session.evaluator.functions
         others = [f for f in functions.filters if f.plugin != who and f not in functions.filters_static]
         preferring = [f for f in (*functions.scores, *functions.scores_static) if f.plugin != who]
-        if others or preferring or functions.scores_global or functions.raws or session.divisions:
+        if others or preferring or functions.scores_global or functions.raws or session.announced.divisions:
             return False
         limits = session.allocatable.active or session.overused.active or session.pre_predicate.active
-        if limits or not session.minimums_count:
+        if limits or not session.announced.minimums_count:
             return False
         facts = session.independence
         usual = facts.placements_stand and facts.nodes_are_chosen_by_scores and facts.all_nodes_are_looked_at

@@ -52,7 +52,7 @@ def _placed_together(turn: Turn, order: Sequence[Task]) -> int:
     members = order[: minimum.lacking(job.tally, job.min_member)]
     if len(members) < 2 or members[0].shape is members[1].shape:
         return 0
-    if job.policies or turn.scope != Scope() or not (session.minimums_count and drafted.are_usual(session)):
+    if job.policies or turn.scope != Scope() or not (session.announced.minimums_count and drafted.are_usual(session)):
         return 0
     allocatable = session.allocatable
     if allocatable.active and allocatable(turn.queue, subject.demand(members)) is not None:
@@ -140,7 +140,7 @@ def next_run(session: Session, tasks: Sequence[Task], start: int = 0) -> list[Ta
 
     A task with a nominated node stands alone, and so does every task if some function tells equal ones apart. Plugins may divide tasks further.
     """
-    first, divisions = tasks[start], session.divisions
+    first, divisions = tasks[start], session.announced.divisions
     if first.nominated or not session.independence.siblings_share_answers:
         return [first]
     parts = [part(first) for part in divisions]

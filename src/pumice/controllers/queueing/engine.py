@@ -24,13 +24,15 @@ from pumice.api import duration
 from pumice.cache import effects
 from pumice.controllers.queueing import observed as knowing
 from pumice.controllers.queueing import requests, work_queue
-from pumice.controllers.queueing.controller import Controller, Discerning, Frugal, Obeying, Remembering
+from pumice.controllers.queueing.controller import Remembering
+from pumice.controllers.queueing.readers import Readers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from pumice.api import kinds
     from pumice.cache.reflector import EventType
+    from pumice.controllers.queueing.controller import Controller
     from pumice.controllers.queueing.requests import Answer, Moment, Reconciled, Request, Step
 
 _CONFIRMATION: Final = 30 * duration.SECOND  # how long a watch may take to tell of what we have written
@@ -99,11 +101,8 @@ class Engine:
         self._spares = spares
         self._tell = tell
         self._complain = complain
-        self._orders = tuple(each.orders if isinstance(each, Obeying) else () for each in self._controllers)
         self._remembered = tuple(each.remembered if isinstance(each, Remembering) else () for each in self._controllers)
-        self._discerning = tuple(each if isinstance(each, Discerning) else None for each in self._controllers)
-        self._trimmers = {kind: frugal for kind in self.watched if (frugal := self._only_reader(kind)) is not None}
-        self._readers = {kind: self._reading(kind) for kind in self.watched}
+        self._readers = Readers(self._controllers)
         pairs = zip(self._controllers, self._remembered, strict=True)
         kept = ((each.kind, kind) for each, remembered in pairs for kind in remembered)
         self.observed = knowing.Observed(kept, trim, packed)
@@ -120,28 +119,15 @@ class Engine:
     @property
     def watched(self) -> tuple[kinds.Kind, ...]:
         """All kinds whose events are wanted."""
-        found = {kind: None for each in self._controllers for kind in (each.kind, *each.watched)}
-        return tuple(found)
+        return self._readers.watched
 
     def selector(self, kind: kinds.Kind) -> str:
         """Give the label selector with which a kind has to be watched, empty if all of it has to."""
-        frugal = self._trimmers.get(kind)
-        return frugal.selectors.get(kind, "") if frugal is not None else ""
-
-    def _reading(self, kind: kinds.Kind) -> list[tuple[int, Controller, bool, bool]]:
-        """Give who looks at a kind: the place of each, and whether it is its own kind, another one that it reads, or both."""
-        found = [(place, each, each.kind == kind, kind in each.watched) for place, each in enumerate(self._controllers)]
-        return [reader for reader in found if reader[2] or reader[3]]
-
-    def _only_reader(self, kind: kinds.Kind) -> Frugal | None:
-        readers = [each for each in self._controllers if kind == each.kind or kind in each.watched]
-        only = readers[0] if len(readers) == 1 else None
-        return only if isinstance(only, Frugal) and only.kind != kind else None
+        return self._readers.selector(kind)
 
     def trimmed(self, kind: kinds.Kind, manifest: Mapping[str, Any]) -> Mapping[str, Any]:
         """Give what is kept of an object."""
-        frugal = self._trimmers.get(kind)
-        return manifest if frugal is None else frugal.trimmed(kind, dict(manifest))
+        return self._readers.trimmed(kind, manifest)
 
     # ---- events
 
@@ -163,7 +149,7 @@ class Engine:
 
         Whoever is started anew knows of neither, and must do without.
         """
-        for _, each, own, _ in self._readers.get(kind, ()):
+        for _, each, own, _ in self._readers.of(kind):
             if own:
                 self.observed.forget(each.kind, namespace, name, self.observed.untold(each.kind, namespace, name))
         if len(self.queue) > self._most_waiting:
@@ -179,7 +165,7 @@ class Engine:
         kind, namespace, name = reference
         versions = [each for each in (before, after) if each is not None]
         generations = {each["metadata"].get("generation") for each in versions}
-        for place, each, own, read in self._readers.get(kind, ()):
+        for place, each, own, read in self._readers.of(kind):
             if own:
                 key = Key(place, namespace, name)
                 if before is None or len(generations) > 1:
@@ -187,29 +173,15 @@ class Engine:
                     self._refusals.pop(key, None)
                 self.queue.add(key)
             if read:
-                if self._is_same(place, reference, before, after):
+                if self.observed.has(*reference) and self._readers.is_same(place, kind, before, after):
                     continue
-                ordered = before is None and kind in self._orders[place]
+                ordered = before is None and self._readers.obeys(place, kind)
                 for version in versions:
                     for concerned in each.concerns(kind, version, self.observed):
                         key = Key(place, *concerned)
                         if ordered:
                             self.queue.forgive(key)
                         self.queue.add(key)
-
-    def _is_same(
-        self,
-        place: int,
-        reference: knowing.Reference,
-        before: Mapping[str, Any] | None,
-        after: Mapping[str, Any] | None,
-    ) -> bool:
-        """Tell whether a change is none to a controller."""
-        discerning = self._discerning[place]
-        if discerning is None or before is None or after is None or not self.observed.has(*reference):
-            return False
-        same = before["metadata"].get("uid") == after["metadata"].get("uid")
-        return same and discerning.is_same(reference[0], before, after)
 
     # ---- turns
 

@@ -41,7 +41,7 @@ CLAIMS = 20
 
 def account_of(session: Session, queue: Queue) -> QueueAccount | None:
     """Return what the plugin that shares says of a queue; None if none is listed, or the queue takes no part."""
-    accounts = session.queue_accounts
+    accounts = session.announced.queue_accounts
     return None if accounts is None or queue.bad else accounts(queue)
 
 

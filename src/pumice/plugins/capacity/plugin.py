@@ -121,7 +121,7 @@ class Capacity(Plugin):
             self.rooms.warn(session)
             session.never_running.ceilings = self.rooms.branch_ceilings
             admission.guard(session, admission.Guard(self.rooms, self.admitted, self.beyond_limit))
-        session.queue_accounts = self.account
+        session.announced.queue_accounts = self.account
         session.allocatable.add(self.refuse, reads=Reads.QUEUE)
         self._limit_devices(session)
         session.preemptive.add(self.may_not_reclaim)

@@ -75,7 +75,7 @@ class VolumeRules:
             session.predicate.add(self.binding.bound, reads=Reads.NODE)
             session.predicate.add(self.binding.unbound, reads=Reads.OTHER_NODES)
             session.follow(self.binding.follow, one_job=True)
-            session.pod_causes.append(self.cause)
+            session.announced.pod_causes.append(self.cause)
 
     # -- before nodes are looked at ----------------------------------------------------------------------------
 

@@ -113,7 +113,7 @@ class Proportion(Plugin):
         self.limits.rooms.open(session.cluster)
         self.limits.rooms.warn(session)
         session.never_running.ceilings = self.limits.rooms.branch_ceilings
-        session.queue_accounts = self.account
+        session.announced.queue_accounts = self.account
         admission.guard(session, admission.Guard(self.limits.rooms, self.admitted, self.limit))
         self.admitted.open(session.cluster, minima=minima.shared(session))
         session.queue_order.add(self.order)

@@ -139,7 +139,7 @@ class Timeline(Plugin):
         if self.settings.overrun == EVICTABLE:
             session.victim_tasks.add(self.delaying)
         self.ledger.follow(session.cluster, session.started, self._restated(session))
-        session.standing_plans[self.name] = self
+        session.announced.standing_plans[self.name] = self
 
     def _restated(self, session: Session) -> list[int]:
         """Return the rows of pods whose jobs may say something else of how long they run; all of them if something was learnt."""

@@ -101,7 +101,7 @@ class DeviceRules:
         if self._any_list():
             session.score.add(self.preferred, normalise=scaled, reads=reads, apart=self.key)
         session.follow(self.follow, may_refuse=True)
-        session.pod_causes.append(self.cause)
+        session.announced.pod_causes.append(self.cause)
 
     def _any_list(self) -> bool:
         """Tell whether some claim has a list of options, so that there is something to score; asked anew when claims change."""
