@@ -209,8 +209,9 @@ class Timeline(Plugin):
     # -- who may start -----------------------------------------------------------------------------------------
 
     def begin(self) -> None:
-        """Bring reservations forward, or move them back, before anybody is placed: who is left out of the cycle has a say in that."""
-        self._catch_up()
+        """Where everybody holds room, bring it forward, or move it back, before anybody is placed: who is left out of the cycle has a say in that."""
+        if self.settings.policy == CONSERVATIVE:
+            self._catch_up()
 
     def _catch_up(self) -> None:
         """Bring the timeline and the reservations up to date with what was decided meanwhile."""
