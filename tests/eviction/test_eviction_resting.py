@@ -79,7 +79,7 @@ def tried(made):
 
 def holders(made):
     """Name the jobs of the last cycle that were there to hold room."""
-    return {verdict.job for verdict in made.cache.record._lines if verdict.job.startswith("a/g")}
+    return {verdict.job for verdict in made.cache.record.latest if verdict.job.startswith("a/g")}
 
 
 def test_a_cycle_tries_only_holders_for_whom_something_has_changed():

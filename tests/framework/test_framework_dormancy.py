@@ -129,7 +129,7 @@ class Life:
 
 def dormant(desk):
     """Return who would be left out of the next cycle, if nothing happened."""
-    return desk.scheduler.engine._lasting["dormancy"]._noted
+    return desk.scheduler.engine.lasting["dormancy"]._noted
 
 
 @pytest.mark.parametrize(
@@ -169,7 +169,7 @@ def test_a_cycle_tries_only_whom_something_has_changed_for():
     made.feed(group("small", 1, phase="Inqueue"), pod("small-0", "small", cpu="1"))
     made.cycle()
     assert made.world.binds == {"small-0": "n0"}
-    assert {verdict.job for verdict in made.cache.record._lines} == {"a/small"}
+    assert {verdict.job for verdict in made.cache.record.latest} == {"a/small"}
 
 
 def test_everybody_is_looked_at_where_somebody_asks_why():
@@ -179,7 +179,7 @@ def test_everybody_is_looked_at_where_somebody_asks_why():
     found = []
     made.feed(group("small", 1, phase="Inqueue"), pod("small-0", "small", cpu="1"))
     made.scheduler.cycle(lambda explainer: found.append(explainer.job("a/g7")))
-    assert len(made.cache.record._lines) > 20
+    assert len(made.cache.record.latest) > 20
     assert "20Gi" in str(found[0])
 
 
@@ -190,7 +190,7 @@ def test_new_numbers_are_told_to_a_few_in_each_cycle_and_to_all_in_the_end(monke
     told = []
     for _ in range(6):
         made.cycle()
-        told.append([verdict.job for verdict in made.cache.record._lines if verdict.job != "a/small"])
+        told.append([verdict.job for verdict in made.cache.record.latest if verdict.job != "a/small"])
     assert [len(each) for each in told if each] == [3, 3, 2]
     assert len({job for each in told for job in each}) == 8
     assert made.cycle().skipped
@@ -274,4 +274,4 @@ def test_a_queue_that_only_counts_what_it_holds_wakes_nobody():
     made.modify(held)
     made.cycle()
     assert len(dormant(made)) == 4
-    assert made.cache.record._lines == []
+    assert made.cache.record.latest == []

@@ -51,7 +51,7 @@ BOUNDED = (
     ".engine._slots[]()._known",
     ".cluster.objects",
     "._exposition._histograms.",
-    ".engine._lasting[]._places",  # of the queues that there were when a vote was last asked for
+    ".engine.lasting[]._places",  # of the queues that there were when a vote was last asked for
 )
 # How much may be left of what is only looked through when it has grown.
 SPARE = {

@@ -152,11 +152,11 @@ class Scheduler(Program):
         made = self.process
         scheduler = made._reporter._scheduler
         return {
-            "cache of schedulers": [made._cache],
+            "cache of schedulers": [made.cache],
             "scheduler": [scheduler.engine, scheduler.reservations] if scheduler is not None else [],
-            "watches of schedulers": [made._informers],
+            "watches of schedulers": [made.informers],
             "writes of schedulers": [made._world],
-            "reports of schedulers": [made._reporter, made._policy, made._groups],
+            "reports of schedulers": [made._reporter, made.policy, made._groups],
         }
 
     async def _main(self, run):

@@ -53,7 +53,7 @@ def flood(made, _):
     program = thinking.leader(made)
     before = holder(made)
     slow = thinking.slow_down(program, per_event=PER_EVENT)
-    cache, most = program.process._cache, []
+    cache, most = program.process.cache, []
     pods = [each["metadata"]["name"] for each in made.store.scan(kinds.POD)]
 
     def change(number):
@@ -69,7 +69,7 @@ def flood(made, _):
     made.run_until(20.0 + 0.1 * ROUNDS)
     rounds = {task.pod.metadata.annotations.get("round") for task in cache.cluster.tasks.values() if "old" in task.name}
     return {
-        "objects": sum(each.objects for each in program.process._informers.report()),
+        "objects": sum(each.objects for each in program.process.informers.report()),
         "most": max(most),
         "longest": max(slow.cycles),
         "during": during,
@@ -95,7 +95,7 @@ def test_of_changes_that_come_faster_than_they_are_taken_in_the_last_of_each_obj
 def watched(made, program, deadline=1000.0):
     """Look at the deciding thread twice a second, as the watchdog does; gives what is found."""
     watch, found = overdue.Watch(), []
-    part = program.process._deciding
+    part = program.process.deciding
     part.deadline = deadline
     watch.add(part)
 
@@ -202,11 +202,11 @@ def recorded(made, folder, *, slow):
         made.create(objects.job(f"j{number}", [(2, 1, 3)], 2))
         made.run_until(made.loop.now + 1.0)
         if slow is not None:
-            written = thinking.leader(made).process._recorder.writer
+            written = thinking.leader(made).process.recorder.writer
             waiting.append(written._put - written._taken)
     if slow is None:
         return {"lines": made.lines, "broken": made.oracle.broken}
-    written = thinking.leader(made).process._recorder.writer
+    written = thinking.leader(made).process.recorder.writer
     thinking.leader(made).process._end_recording()
     written._drain()
     written._close()
@@ -260,7 +260,7 @@ def reconfigured(made, _):
     made.run_until(8.0)
     program = thinking.leader(made)
     texts = [*objects.GOOD, *objects.BAD[:4]]
-    loads, sizes = [program.process._policy.loads], []
+    loads, sizes = [program.process.policy.loads], []
     for number in range(1000):
         conf = objects.configuration(f"{texts[number % len(texts)]}\n# {number}")["data"]
         made.store.patch(CONFIGURATION, {"data": conf})
@@ -269,7 +269,7 @@ def reconfigured(made, _):
         made.run_until(made.loop.now + (0.03 if number < 600 else 3.0))
         if number in (599, 799, 999):
             gc.collect()
-            loads.append(program.process._policy.loads)
+            loads.append(program.process.policy.loads)
             sizes.append(sum(isinstance(each, Engine | Cache) for each in gc.get_objects()))
     made.store.patch(CONFIGURATION, {"data": objects.configuration(objects.GOOD[0])["data"]})
     made.run_until(made.loop.now + 10.0)
@@ -277,7 +277,7 @@ def reconfigured(made, _):
     return {
         "loads": loads,
         "sizes": sizes,
-        "actions": list(program.process._policy.current.action_names),
+        "actions": list(program.process.policy.current.action_names),
         "bound": jobs_bound(made),
         "events": len(events),
         "told": sum(each.get("count", 1) for each in events),

@@ -39,10 +39,10 @@ class Slow(InputListener):
 
 def leader(made):
     """Give the scheduler that leads."""
-    return next(each for each in made.schedulers if each.alive and each.process._election.leading)
+    return next(each for each in made.schedulers if each.alive and each.process.election.leading)
 
 
 def slow_down(program, **how):
     """Let a scheduler take its time from now on; gives who knows how long it took."""
-    made = program.process._cache.inputs = Slow(program.world.loop, **how)
+    made = program.process.cache.inputs = Slow(program.world.loop, **how)
     return made

@@ -55,7 +55,7 @@ class Engine:
         self.breakdowns: list[Breakdown] = []
         self._streaks: dict[breakdowns.Key, breakdowns.Streak] = {}
         self._blamed: dict[str, None] = {}
-        self._lasting: dict[str, object] = {}
+        self.lasting: dict[str, object] = {}  # what is kept from cycle to cycle, by name
 
     def open(
         self,
@@ -81,7 +81,7 @@ class Engine:
             reservations=reserved,
             observer=self.observer,
             streaks=self._streaks,
-            lasting=self._lasting if self.shortcuts.memory else None,
+            lasting=self.lasting if self.shortcuts.memory else None,
             is_asked=is_asked,
         )
         session.open(self._slots)

@@ -157,6 +157,11 @@ class CycleRecord:
 
     # -- reading -----------------------------------------------------------------------------------------------
 
+    @property
+    def latest(self) -> Sequence[Verdict]:
+        """What was said in the latest cycle, in its order."""
+        return self._lines
+
     def trace(self) -> list[str]:
         """Return the lines of the latest cycle."""
         lines = [f"{v.source}: {v.job}: {v.said}" if v.job else f"{v.source}: {v.said}" for v in self._lines]

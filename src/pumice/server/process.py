@@ -99,15 +99,15 @@ class Process:
         self._api_silence = api_silence.ApiSilence(around.seconds)
         self._options = pacing.patient(Options.from_flags(settings.shaping), settings.schedule_period)
         self._known = self._installed()
-        self._policy = policy.Policy(self._known.catalog(), log)
-        self._followed = following.Followed(settings.scheduler_conf, self._policy)
+        self.policy = policy.Policy(self._known.catalog(), log)
+        self._followed = following.Followed(settings.scheduler_conf, self.policy)
         self._first = self._followed.first()
         self._client, self._lease_client = around.clients(settings, self._allowance)
         self._refusals = refusals.Refusals(self._lease_client, around.wall, self._component())
         self._assignment = assignment.from_environment(os.environ)
         self._grouping = rivals.grouping(self._options.scheduler_name)
         self._lookout = rivals.Lookout(self._lease_client, self._rivals(), around.awake_or_not)
-        self._election = self._candidate() if settings.leader_elect else None
+        self.election = self._candidate() if settings.leader_elect else None
         self._reporter = self._reporting()
         self._world = KubeWorld(
             self._client,
@@ -116,18 +116,18 @@ class Process:
             now=around.wall,
             seconds=around.seconds,
         )
-        self._recorder = self._recording()
-        world = self._world if self._recorder is None else self._recorder.join(self._world)
-        self._cache = Cache(world, self._options, assignment=self._assignment)
-        self._reporter.look_at(self._world, self._cache)
+        self.recorder = self._recording()
+        world = self._world if self.recorder is None else self.recorder.join(self._world)
+        self.cache = Cache(world, self._options, assignment=self._assignment)
+        self._reporter.look_at(self._world, self.cache)
         self._work = controller_settings.beside_scheduler(settings)
         self._controllers = self._beside() if self._work is not None else None
         self._holders = lease_holders.LeaseHolders(self._client, rivals.CONTROLLING, around.awake_or_not, around.chance)
         self._groups = self._grouping_of_pods()
-        self._informers = self._watches()
+        self.informers = self._watches()
         self.io = io_thread.IoThread(self._parts(), self._box, log, around)
         deadline = settings.cycle_deadline / 1e6 or math.inf
-        self._deciding = overdue.Part("deciding", "a cycle", deadline=deadline)
+        self.deciding = overdue.Part("deciding", "a cycle", deadline=deadline)
 
     # -- putting together --------------------------------------------------------------------------------------
 
@@ -144,12 +144,12 @@ class Process:
         return reporting.Reporter(
             self._settings,
             self._log,
-            self._policy,
+            self.policy,
             self._box,
             self._around.wall,
             api_silence=self._api_silence,
             watch=self._watchdog.watch,
-            election=self._election,
+            election=self.election,
         )
 
     def _grouping_of_pods(self) -> grouping.Grouping:
@@ -191,14 +191,14 @@ class Process:
 
     def _allowance(self) -> float:
         """Say how many seconds a write may take: without an election any number, else as long as the lease is surely ours."""
-        return math.inf if self._election is None else self._election.allowance()
+        return math.inf if self.election is None else self.election.allowance()
 
     def _may_write(self) -> bool:
         return self._allowance() > 0
 
     def _wants_companions(self) -> bool:
         """Tell whether pods without a group get one; under kube-batch's rules the cache makes up its own, which nobody else sees."""
-        current = self._policy.current
+        current = self.policy.current
         return current is not None and current.rules != "kube-batch"
 
     def _groups_pods(self) -> bool:
@@ -239,7 +239,7 @@ class Process:
             numatopology=gates.get("ResourceTopology", True),
             raw=grouping.WATCHED if self._onlooker is None else (*grouping.WATCHED, *self._onlooker.raw),
         )
-        sink = watch_feed.WatchFeed(self._cache, self._groups, self._reporter.meter.noticed, self._box)
+        sink = watch_feed.WatchFeed(self.cache, self._groups, self._reporter.meter.noticed, self._box)
         if self._onlooker is not None:
             sink.onlooker = self._onlooker
             specs += self._onlooker.specs
@@ -256,14 +256,14 @@ class Process:
         if self._settings.scheduler_conf:
             chores.append(self._follow_configuration)
         if self._onlooker is not None:
-            told = onlooking.Around(self._known.catalog(), lambda: self._policy.current, self._reporter.on_itself)
+            told = onlooking.Around(self._known.catalog(), lambda: self.policy.current, self._reporter.on_itself)
             chores.append(functools.partial(self._onlooker.run, told))
         return io_thread.Parts(
             [self._client, self._lease_client],
-            self._informers,
+            self.informers,
             self._world,
             watch_feed.WhenWanted(self._groups.run, self._groups_pods),
-            election=self._election,
+            election=self.election,
             alone=lambda: self._lookout.wait(
                 lambda text: self._log.warning("others may serve the same pods", reason=text)
             ),
@@ -276,7 +276,7 @@ class Process:
         """Return whoever asks how busy nodes are, as the configuration in force says."""
         return polling.Poller(
             self._client,
-            lambda: {} if self._policy.current is None else self._policy.current.metrics,
+            lambda: {} if self.policy.current is None else self.policy.current.metrics,
             functools.partial(self._learn, kinds.NODE_USAGE),
             lambda text: self._log.warning("the load of nodes is not known", problem=text),
             self._around.wall,
@@ -286,26 +286,26 @@ class Process:
         """Return whoever reads into what cards can be cut, where the configuration in force asks for it."""
         return geometries.Reader(
             self._client,
-            lambda: self._policy.current,
+            lambda: self.policy.current,
             functools.partial(self._learn, kinds.CARD_GEOMETRIES),
             lambda text: self._log.warning("cards cannot be cut", problem=text),
         )
 
     def _learn(self, kind: kinds.Kind, found: usage.NodeUsage | usage.CardGeometries) -> None:
         """Take over what no watch tells."""
-        self._cache.feed(kind, "MODIFIED", found)
+        self.cache.feed(kind, "MODIFIED", found)
         self._box.ring()
 
     def _settled(self, outcome: Outcome) -> None:
         """Take an answer; of what was done the watches tell, of what failed, or was prepared for a bind, nobody else does."""
-        self._cache.settled(outcome)
+        self.cache.settled(outcome)
         if outcome.failure is not None or isinstance(outcome.effect, Prepare | TakeBack):
             self._box.ring()
 
     # -- chores of the I/O thread ------------------------------------------------------------------------------
 
     async def _serve(self) -> None:
-        self._reporter.watch(self._informers)
+        self._reporter.watch(self.informers)
         folder = os.environ.get(logs.SOCKET_FOLDER, "")
         if self._settings.enable_metrics or self._settings.enable_healthz or folder:
             # An HTTP server takes a while to load, in which lists can be read already.
@@ -331,8 +331,8 @@ class Process:
         if self._controllers is not None:
             self._controllers.start()
         ended = self._box.serve(self.steps())
-        self._deciding.begin()
-        self._deciding.due(self._around.seconds() + watchdog.ENDING)
+        self.deciding.begin()
+        self.deciding.due(self._around.seconds() + watchdog.ENDING)
         if self._controllers is not None:
             self._controllers.stop()
         if isinstance(ended, mailbox.Fatal):
@@ -348,12 +348,12 @@ class Process:
 
     def _be_watched(self) -> None:
         """Let every thread be looked at; if one of them does not go on, the others end in good order, so that the Lease is free for the next one."""
-        watched: list[overdue.Watched] = [self._deciding, self.io.part]
+        watched: list[overdue.Watched] = [self.deciding, self.io.part]
         if self._controllers is not None:
             watched += self._controllers.part.watched
             self._watchdog.before_leaving.append(self._controllers.stop)
-        if self._recorder is not None:
-            writer = self._recorder.writer
+        if self.recorder is not None:
+            writer = self.recorder.writer
             turns = overdue.Turning(
                 "recording", "a write", lambda: writer.turns, rests=lambda: writer.rests, ends=False
             )
@@ -365,36 +365,36 @@ class Process:
             self._watchdog.start()
 
     def _end_recording(self) -> None:
-        if self._recorder is not None:
-            self._recorder.close(FINISH)
+        if self.recorder is not None:
+            self.recorder.close(FINISH)
 
     def steps(self) -> mailbox.Steps:
         """Decide until told to end, as `Decider.steps` does, once there is a configuration."""
         first = self._first
         while first is None:
-            self._deciding.begin()
-            self._deciding.due(until := self._around.seconds() + overdue.BEAT)
+            self.deciding.begin()
+            self.deciding.due(until := self._around.seconds() + overdue.BEAT)
             message = yield until
             if isinstance(message, mailbox.Stop | mailbox.Fatal):
                 return message
             if isinstance(message, mailbox.Reconfigure):
                 first = message.configuration
-        if self._recorder is not None:
-            self._cache.inputs = self._recorder
-        self._deciding.begin("making plugins and actions")
+        if self.recorder is not None:
+            self.cache.inputs = self.recorder
+        self.deciding.begin("making plugins and actions")
         try:
             scheduler = Scheduler(
-                self._cache, first, self._around.wall, known=self._known, observer=self._reporter.meter
+                self.cache, first, self._around.wall, known=self._known, observer=self._reporter.meter
             )
         except Exception as error:  # noqa: BLE001  a plugin of somebody else's may break down when it is made
             self._log.broke("the configuration cannot be brought to life", error)
             return mailbox.Fatal(f"a plugin or action could not be made: {type(error).__name__}: {error}")
-        if self._recorder is not None:
-            self._recorder.follow(scheduler)
+        if self.recorder is not None:
+            self.recorder.follow(scheduler)
         period = self._settings.schedule_period
         pause = None if period is None else period / 1e6
         decider = deciding.Decider(
-            scheduler, self._box, self._log, self._reporter, period=pause, around=self._around, part=self._deciding
+            scheduler, self._box, self._log, self._reporter, period=pause, around=self._around, part=self.deciding
         )
         self._reporter.follow(scheduler, decider)
         return (yield from decider.steps())
