@@ -8,6 +8,7 @@ import msgspec
 
 from pumice.api import kinds, names
 from pumice.cache import retry_pauses, shadows
+from pumice.cache.due_times import DueTimes
 from pumice.cache.effects import Evict, pod_read
 from pumice.cache.mirror import Mirror
 from pumice.model import statuses
@@ -28,6 +29,7 @@ class Eviction(msgspec.Struct):
     """An eviction that is to be repeated until the pod is going; `deadline` is when to look whether it arrived, `due` when to send one again that did not."""
 
     effect: Evict
+    serial: int
     deadline: int
     tries: int = 0
     due: int | None = None
@@ -53,13 +55,19 @@ class Evictions:
     def __init__(self, cache: EvictingMirror) -> None:
         self._cache = cache
         self._kept: dict[str, Eviction] = {}
+        self._looks = DueTimes()
+        self._refused: dict[str, None] = {}  # of which it is looked in every cycle whether anybody still waits for them
+        self._sent = 0
         self._now = 0
 
     def evict(self, task: Task, reason: str) -> None:
         """Send an eviction, with the events that tell of it."""
         generation = task.pod.metadata.generation
         effect = Evict(namespace=task.namespace, name=task.name, uid=task.uid, reason=reason, generation=generation)
-        self._kept[task.uid] = Eviction(effect, self._now + PATIENCE)
+        known = self._kept.get(task.uid)
+        self._sent += known is None
+        serial = self._sent if known is None else known.serial
+        self._keep(Eviction(effect, serial, self._now + PATIENCE))
         job = task.job
         if job is None or not job.whole or not self._cache.publisher.native.mark(job, effect, self._now):
             self._cache.world.send(effect)
@@ -74,7 +82,7 @@ class Evictions:
         """Return the status of a pod that was seen, as far as its eviction does not say otherwise; one that is seen to go is assumed no longer."""
         if uid in self._kept:
             if status in _GOING:
-                del self._kept[uid]
+                self.forget(uid)
             elif status in ALLOCATED_LIKE:
                 return Status.EVICTING
         return status
@@ -82,6 +90,18 @@ class Evictions:
     def forget(self, uid: str) -> None:
         """Drop the eviction of a pod that is gone."""
         self._kept.pop(uid, None)
+        self._refused.pop(uid, None)
+        self._looks.drop(uid)
+
+    def _keep(self, eviction: Eviction) -> None:
+        """Look after an eviction when it says, and in every cycle if it was refused."""
+        uid = eviction.effect.uid
+        self._kept[uid] = eviction
+        self._looks.put(uid, eviction.next_look)
+        if eviction.refused:
+            self._refused[uid] = None
+        else:
+            self._refused.pop(uid, None)
 
     def settle(self, effect: Evict, outcome: Outcome, now: int) -> None:
         """Take the answer to an eviction; one that failed is repeated."""
@@ -99,6 +119,7 @@ class Evictions:
         eviction.tries += 1
         eviction.refused = code == "refused"
         eviction.due = now + max(retry_pauses.FIRST_DELAY, retry_pauses.delay(eviction.tries, code))
+        self._keep(eviction)
         self._cache.record.say(
             "evict",
             f"{effect.namespace}/{effect.name}: {text}; attempt {eviction.tries} failed, it will be repeated",
@@ -114,26 +135,28 @@ class Evictions:
         """Ask after a pod again soon, since it could not be read."""
         if (eviction := self._kept.get(uid)) is not None:
             eviction.deadline = now + ASK_AGAIN
+            self._keep(eviction)
 
     def review(self, now: int) -> None:
         """Repeat what is due, and ask after what nobody has confirmed for long."""
         self._now = now
-        for uid, eviction in list(self._kept.items()):
-            if eviction.next_look <= now or eviction.refused:
-                try:
-                    self._look_after(uid, eviction, now)
-                except Exception as error:  # noqa: BLE001  one pod that breaks us must not cost the next
-                    self._cache.broke(f"the eviction of {uid} could not be looked after", error)
+        looked_after = {uid: self._kept[uid] for uid in (*self._looks.due(now), *self._refused)}
+        for uid, eviction in sorted(looked_after.items(), key=lambda entry: entry[1].serial):
+            try:
+                self._look_after(uid, eviction, now)
+            except Exception as error:  # noqa: BLE001  one pod that breaks us must not cost the next
+                self._cache.broke(f"the eviction of {uid} could not be looked after", error)
 
     def _look_after(self, uid: str, eviction: Eviction, now: int) -> None:
         task = self._cache.cluster.tasks.get(uid)
         if task is None:
-            del self._kept[uid]
+            self.forget(uid)
         elif eviction.due is not None and eviction.refused and self._cache.is_given_up(self._cache.cluster, uid):
             self._withdraw(task, eviction, now)
         elif eviction.next_look <= now:
             asks = eviction.due is None
             eviction.due, eviction.deadline = None, now + PATIENCE
+            self._keep(eviction)
             if asks:
                 self._cache.world.send(pod_read(eviction.effect))
             else:
@@ -141,7 +164,7 @@ class Evictions:
 
     def _withdraw(self, task: Task, eviction: Eviction, now: int) -> None:
         """Let a pod stay whose eviction was refused, and for which nobody waits any more; for a while it is no candidate."""
-        del self._kept[task.uid]
+        self.forget(task.uid)
         task.eviction_refused = now
         self._cache.cluster.evictions_refused += 1
         if task.status == Status.EVICTING:
@@ -154,4 +177,4 @@ class Evictions:
 
     def next_wake(self) -> int | None:
         """Return when the next repetition or question is due."""
-        return min((eviction.next_look for eviction in self._kept.values()), default=None)
+        return self._looks.next()
