@@ -1,21 +1,28 @@
 """Jobs that rest: their only pod waits on the node that is held for it, trying it again would leave it there and say what was said, and nothing about it has changed since.
 
-So it is left out of allocate from cycle to cycle, and nothing is said of it; what decides is asked once for all that are equal. Whoever is lifted is awake again. That is so until its pod, its group or a victim of its changes,
-its node has other amounts, any Node or Queue is another one, a node has room for its like, or its queue answers otherwise, or may do so by the end of allocate. One more pod in `preemption-1000` costs 5 times as much without.
+So it is left out of allocate from cycle to cycle, and nothing is said of it. Whoever is lifted is awake again. One more pod in `preemption-1000` costs 5 times as much without. It rests on this:
+
+| what | looked at | by |
+|---|---|---|
+| nothing but amounts, queues and Node objects has a say, and equals are answered alike | every cycle | `_may_rest` |
+| its pod, its group and its victims are as they were | the log of jobs that changed | `_wake_changed` |
+| its hold does not end by itself | every cycle, once for a kind | `_wake_changed` |
+| Nodes, Queues and priority classes are the same objects; its queue is open | every cycle | `begin` |
+| it is on its node, which has all the amounts that it had | every cycle, the rows of a kind at once | `_wake_moved` |
+| no node has room for its like, and its queue answers as it did, now and until allocate ends | every cycle, once for a kind | `resting_answers` |
+
+Whoever is woken may find another node and leave its own to others, so those who are left are asked again until nobody wakes.
 """
 
 from __future__ import annotations
 
-import itertools
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
 
-from pumice.framework import reason_keys, reservations, standings
-from pumice.framework.reasons import BeyondDue, of_queue
+from pumice.framework import resting_answers
 from pumice.framework.runs import Run, Step
-from pumice.framework.subject import Demand, Subject
 from pumice.model import held_blocks
 from pumice.model.held_blocks import HeldBlock
 from pumice.model.statuses import Status
@@ -26,15 +33,11 @@ if TYPE_CHECKING:
     from pumice.api import scheduling
     from pumice.framework.reasons import FitSummary
     from pumice.framework.session import Session
-    from pumice.model.cluster import Cluster
     from pumice.model.job import Job
-    from pumice.model.nodes import NodeRecord, Rows
+    from pumice.model.nodes import NodeRecord
     from pumice.model.queue import Queue
-    from pumice.model.resources import Matrix, Request, Vector
+    from pumice.model.resources import Matrix, Vector
     from pumice.model.task import Task
-
-MOST_SHAPES: Final = 64
-"""Of so many shapes it is looked whether anybody who waits finds room."""
 
 
 class Holder(msgspec.Struct):
@@ -163,7 +166,7 @@ class Resting:
             self._wake([job.key])
             said = session.findings.errors(job).get(task.uid)
             if said is None or said.queue:
-                told = (None if said is None else standings.essence(said), _never(session, job))
+                told = resting_answers.told(session, job, said)
                 tasks = [task, *(known[uid] for uid in holds[task.uid].victims if uid in known)]
                 watched = tuple({each.job.row: None for each in tasks if each.job is not None})
                 run = Run(
@@ -202,11 +205,20 @@ class Resting:
         """Wake the kinds that would not be told what they were told, as far as can be said with those resting that rest now; tells whether there are any."""
         known = set[str]().union(*(kind.together().runs for kind in self._kinds.values() if kind.holders))
         awake = [task for uid, task in session.reserved.items() if uid not in known]
-        growth, before = _growth(session.cluster, awake), len(self._noted)
+        growth, before = resting_answers.growth(session.cluster, awake), len(self._noted)
         for kind in self._kinds.values():
-            if kind.holders and not _is_told_again(session, kind, growth):
+            if kind.holders and not self._is_told_again(session, kind, growth):
                 self._wake(list(kind.holders))
         return len(self._noted) < before
+
+    def _is_told_again(self, session: Session, kind: Kind, growth: Vector) -> bool:
+        """Tell whether each holder of a kind, if it were tried at any time in allocate, would surely stay where it is and be told what it was told."""
+        task = next(iter(kind.holders.values())).task
+        answer = resting_answers.answer(session, kind.queue, task, kind.together().block.rows, growth)
+        if answer is None:
+            return False
+        kind.refusal = answer.refusal
+        return answer.told == kind.told
 
     def kinds(self, session: Session) -> list[dict[str, Task]]:
         """Return those who are left out of a cycle and were not lifted, equal ones together: all that rules which know nothing else of a job could see of them is the same."""
@@ -292,89 +304,3 @@ def _may_rest(session: Session) -> bool:
         and facts.equals_share_answers
         and facts.all_nodes_are_looked_at
     )
-
-
-def _growth(cluster: Cluster, awake: Iterable[Task]) -> Vector:
-    """Return how much more queues can come to hold, at the most, while allocate runs: nothing if nobody who waits, or holds room and is tried, finds more room, else no more than waits, and no more than there is room for."""
-    table = cluster.nodes
-    now, later = table.idle_at(slice(table.count)), table.future_idle_at(slice(table.count))
-    none: Vector = np.zeros(len(cluster.vocabulary), dtype=np.int64)
-    waiting = itertools.chain(awake, *(job.pending.values() for job in cluster.pending_jobs.values()))
-    shapes = {task.shape for task in waiting}
-    if len(shapes) <= MOST_SHAPES and not any(_fits(shape.request, later) for shape in shapes):
-        return none
-    room = np.maximum(np.minimum(now, later), 0).sum(axis=0) + np.maximum(later, 0).sum(axis=0)
-    growth: Vector = np.minimum(room, cluster.queue_sums.pending.sum(axis=0))
-    return growth
-
-
-def _fits(request: Request, room: Matrix) -> bool:
-    """Tell whether any node has room for a request."""
-    return not request.unoffered and bool((room[:, request.asked] >= request.needed).all(axis=1).any())
-
-
-def _is_told_again(session: Session, kind: Kind, growth: Vector) -> bool:
-    """Tell whether each holder of a kind, if it were tried at any time in allocate, would surely stay where it is and be told what it was told."""
-    task = next(iter(kind.holders.values())).task
-    queue, job = kind.queue, task.job
-    if job is None:
-        return False
-    looked_for = Subject(task, queue)
-    with session.attempt(job):
-        if session.overused(queue) is not None or session.pre_predicate(looked_for) is not None:
-            return False
-        evaluation = session.evaluate(looked_for)
-        for released in (False, True):
-            evaluation.mask(released=released)  # after which it is known what decides
-            if not evaluation.is_by_amounts(released=released):
-                return False
-        rows = kind.together().block.rows
-        allowed = session.evaluator.static_mask(looked_for)
-        if not allowed[rows].all() or _has_room(session, task, allowed, rows):
-            return False
-        lifted = reservations.lift(session, job)
-        try:
-            found = _refusals(session, queue, task, growth)
-        finally:
-            reservations.put_back(session, session.reservations, lifted)
-        if found is None:
-            return False
-        (kind.refusal,) = found
-        said = None if kind.refusal is None else standings.essence(kind.refusal)
-        return (said, _never(session, job)) == kind.told
-    return False
-
-
-def _has_room(session: Session, task: Task, allowed: np.ndarray[tuple[int], np.dtype[np.bool_]], own: Rows) -> bool:
-    """Tell whether a node has free room for a pod, be it only for the one that waits there."""
-    table, request = session.cluster.nodes, task.shape.request
-    at = (slice(table.count), request.asked)
-    now, later = table.idle_at(at), table.future_idle_at(at)
-    later[own] = now[own]
-    fits = (np.minimum(now, later) >= request.needed).all(axis=1)
-    return bool((fits & allowed).any())
-
-
-def _refusals(session: Session, queue: Queue, task: Task, growth: Vector) -> tuple[FitSummary | None] | None:
-    """Return why a queue does not take a pod on in the end, or that it does; None if that may depend on when it is asked.
-
-    What a queue says of its amounts may be put otherwise when they are others; that it has room it says even if all comes that can. Dues give way to whoever nothing else keeps waiting.
-    """
-    if not session.allocatable.active:
-        return (None,)
-    own = task.shape.request.vector
-    refusal = session.allocatable(queue, Demand([task], own))
-    if refusal is None:
-        more = Demand([task], own + growth * (own > 0))
-        return (None,) if not growth.any() or session.allocatable(queue, more) is None else None
-    if growth.any():
-        return None
-    if isinstance(refusal, BeyondDue):
-        with session.lending.beyond_dues():
-            refusal = session.allocatable(queue, Demand([task], own))
-    return (None if refusal is None else of_queue(queue.name, refusal),)
-
-
-def _never(session: Session, job: Job) -> str:
-    """Return what will always keep a job from starting."""
-    return reason_keys.cause_key(session.never_running.verdict(job) or "")
