@@ -85,7 +85,7 @@ def test_serving_claimants_like_the_one_before_decides_and_says_nothing_else(nam
 def test_claimants_are_served_like_the_one_before_on_fresh_nodes_and_on_such_as_were_taken():
     """A comparison that is never made proves nothing."""
     assert sum(watched(name).taken for name in PREEMPT) > 10 * SEEDS
-    assert sum(watched(name).back for name in PREEMPT) > SEEDS
+    assert sum(watched(name).back for name in PREEMPT) > 5 * SEEDS // 3
 
 
 def test_what_comes_in_vain_is_not_tried_forever(monkeypatch):
