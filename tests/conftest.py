@@ -28,7 +28,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-# Looking for garbage as often as Python does by itself would cost a third of the processor time: so do it as seldom as the scheduler.
+# Looking for garbage as often as Python does by itself costs a good part of the processor time: so do it as seldom as the scheduler.
 gc.set_threshold(*interpreter.THRESHOLDS)
 
 
