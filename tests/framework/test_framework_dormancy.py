@@ -13,6 +13,7 @@ from builders import Desk, group, node, pod, priority_class, queue
 from drawing import drawn
 from pumice.framework import dormancy, shortcuts
 from pumice.framework.plugin import Plugin
+from pumice.framework.points import Reads
 
 SHARED = """
 actions: "enqueue, allocate, backfill"
@@ -275,3 +276,48 @@ def test_a_queue_that_only_counts_what_it_holds_wakes_nobody():
     made.cycle()
     assert len(dormant(made)) == 4
     assert made.cache.record.latest == []
+
+
+@pytest.mark.parametrize("where", ["begin", "woken", "stands", "awaits"])
+def test_a_plan_that_breaks_down_is_named_and_costs_nobody_a_cycle(where):
+    class Prophet(Plugin):
+        """Promises nothing, and breaks down when asked one of the questions."""
+
+        name = "prophet"
+        points = frozenset({"JobDelay"})
+        reads = Reads.COLUMNS
+
+        def open(self, session):
+            session.job_delay.add(lambda job: "not yet" if job.key == "a/g" and not broken else None)
+            session.announced.standing_plans[self.name] = self
+
+        def _asked(self, question, answer):
+            if question == where and broken:
+                raise RuntimeError("no idea")
+            return answer
+
+        def begin(self):
+            self._asked("begin", None)
+
+        def woken(self, delayed):
+            return self._asked("woken", list(delayed) if where == "awaits" else [])
+
+        def stands(self, dormant):
+            return self._asked("stands", True)
+
+        def awaits(self, job):
+            return self._asked("awaits", False)
+
+    broken = []
+    text = 'actions: "allocate"\ntiers:\n- plugins: [{name: gang}, {name: prophet}]\n'
+    made = Desk(text, Prophet).feed(node("n0", "4"), group("g", 1, phase="Inqueue"), pod("g-0", "g", cpu="1"))
+    made.cycle()
+    assert made.world.binds == {}
+    broken.append(True)
+    made.feed(group("h", 1, phase="Inqueue"), pod("h-0", "h", cpu="1"))
+    record = made.cycle()
+    assert made.world.binds.keys() >= {"h-0"}
+    assert "plugin prophet broke down at plan" in "\n".join(record.trace())
+    made.feed(group("i", 1, phase="Inqueue"), pod("i-0", "i", cpu="1"))
+    made.cycle()  # who was left out is tried by now
+    assert made.world.binds == {"g-0": "n0", "h-0": "n0", "i-0": "n0"}

@@ -93,8 +93,7 @@ class Allocate(Action):
         self._held_back = held_back.HeldBack(session)
         self._blocked: Job | None = None
         session.search = searching.Searching(session)
-        for plan in session.announced.standing_plans.values():
-            plan.begin()
+        self._dormancy.begin_plans(session)
         members, work = self._work(session, waiting)
         jobs = {name: session.job_order.queue(listed) for name, listed in members.items()}
         expected = {name: waiting.waiting() for name, waiting in jobs.items()}

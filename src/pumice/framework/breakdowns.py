@@ -28,6 +28,7 @@ OPEN: Final = "open"
 CONCLUDE: Final = "conclude"
 CLOSE: Final = "close"
 HANDLER: Final = "handler"
+PLAN: Final = "plan"
 LONGEST_REST: Final = 63
 LONGEST_TEXT: Final = 200
 _OURS: Final = "pumice.framework."
@@ -36,7 +37,7 @@ _OURS: Final = "pumice.framework."
 class Breakdown(msgspec.Struct, frozen=True):
     """An exception that somebody's code let out, or an answer that cannot be one; a name is empty where nobody knows it.
 
-    `point` is where the plugin was asked (or `open`, `close`, `handler`), `routine` and `place` the function and the line where it happened, `about` the job or queue that it was asked about.
+    `point` is where the plugin was asked (or `open`, `close`, `handler`, `plan`), `routine` and `place` the function and the line where it happened, `about` the job or queue that it was asked about.
     One that is `resting` was not called, because it broke down so the last times.
     """
 

@@ -107,8 +107,25 @@ class Dormancy:
         self._wake([cluster.tasks[uid].job_key for uid in session.reservations.holds if uid in cluster.tasks])
         self._wake([self._rows[row] for row in changed or () if row in self._rows])
         self._told_anew = TOLD_ANEW
-        for plan in session.announced.standing_plans.values() if self._delayed else ():
-            self._wake(self._due(session, plan.woken(self._delayed)))
+        plans = len(session.announced.standing_plans)
+        for keys in session.ask_plans(lambda plan: list(plan.woken(self._delayed))) if self._delayed else ():
+            self._wake(self._due(session, keys))
+        self._ask_kinds(session)
+        noted = dict(self._noted)
+        stand = all(session.ask_plans(lambda plan: plan.stands(noted)))
+        if len(session.announced.standing_plans) < plans:
+            self._wake(noted)  # who broke down may have promised them something
+        return noted if stand and self._noted else {}
+
+    def begin_plans(self, session: Session) -> None:
+        """Let those who plan ahead bring their plans up to date; if one breaks down, everybody is tried in the next cycle."""
+        plans = len(session.announced.standing_plans)
+        session.ask_plans(lambda plan: plan.begin())
+        if len(session.announced.standing_plans) < plans:
+            self._wake(list(self._noted))
+
+    def _ask_kinds(self, session: Session) -> None:
+        """Wake those for whom there may be room by now, and some of those whom other numbers keep waiting."""
         answers: dict[Hashable, tuple[FitSummary, object] | None] = {}
         refusing = NoRoom(session)
         takes_none = set(session.closed_queues()) | _overused(session, [kind.queue for kind in self._kinds.values()])
@@ -129,14 +146,12 @@ class Dormancy:
                     session.wake_at(session.started + PAUSE)
             if not kind.jobs:
                 del self._kinds[key]
-        noted = dict(self._noted)
-        return noted if all(plan.stands(noted) for plan in session.announced.standing_plans.values()) else {}
 
     def _due(self, session: Session, jobs: Iterable[str]) -> list[str]:
         """Return the jobs that have to be tried; of those that wait for a time that is promised to them, no more than are told something else in a cycle."""
-        found, plans = [], session.announced.standing_plans.values()
+        found = []
         for key in jobs:
-            if any(plan.awaits(key) for plan in plans):
+            if any(session.ask_plans(lambda plan, key=key: plan.awaits(key))):  # type: ignore[misc]
                 if not self._told_anew:
                     continue
                 self._told_anew -= 1

@@ -7,12 +7,12 @@ tasks, gangs that wait for room) is rolled back when the session closes, so the 
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, ClassVar, NoReturn, Protocol
+from typing import TYPE_CHECKING, ClassVar, NoReturn, Protocol, TypeVar
 
 from pumice.framework import breakdowns, observing
 from pumice.framework.announced import Announced
 from pumice.framework.attempts import Attempt
-from pumice.framework.breakdowns import OPEN, Breakdowns, PluginBreakdownError
+from pumice.framework.breakdowns import OPEN, PLAN, Breakdowns, PluginBreakdownError
 from pumice.framework.findings import Findings, LastTransaction
 from pumice.framework.gates import Gates
 from pumice.framework.handlers import Follower, Handlers
@@ -39,13 +39,15 @@ if TYPE_CHECKING:
     from pumice.framework.record import CycleRecord
     from pumice.framework.registration import Slot
     from pumice.framework.runs import Run
-    from pumice.framework.searching import Search
+    from pumice.framework.searching import Search, StandingPlan
     from pumice.framework.statement import Statement
     from pumice.framework.subject import Subject
     from pumice.model.cluster import Cluster
     from pumice.model.job import Job, SubJob
     from pumice.model.queue import Queue
     from pumice.model.task import Task
+
+R = TypeVar("R")
 
 
 class Opened(Protocol):
@@ -205,6 +207,17 @@ class Session(Points):
         slot = self._roster.slot
         follower = Follower("" if slot is None else slot.plugin, handler, by_run, waiting)
         self.handlers.add(follower, may_refuse=may_refuse, one_job=one_job)
+
+    def ask_plans(self, question: Callable[[StandingPlan], R]) -> list[R]:
+        """Ask those who plan ahead; whoever breaks down is not asked any more in this cycle."""
+        answers = []
+        for name, plan in list(self.announced.standing_plans.items()):
+            try:
+                answers.append(question(plan))
+            except Exception as error:  # noqa: BLE001  whatever a plugin raises
+                self.breakdowns.note(name, PLAN, type(plan), error)
+                del self.announced.standing_plans[name]
+        return answers
 
     def divide_runs(self, question: Callable[[Task], object]) -> None:
         """Let nodes be chosen apart for tasks to which a question has different answers, though they are equal otherwise."""
