@@ -118,8 +118,8 @@ class Pods:
             and subgroups.match(policies, before) == subgroups.match(policies, after)
         )
 
-    def _enter(self, pod: core.Pod, known: task.Task | None, now: int | None) -> None:
-        """Make a pod a task, in the place of what was known of it; without `now` patience with a missing group starts at the next review."""
+    def _enter(self, pod: core.Pod, known: task.Task | None, now: int) -> None:
+        """Make a pod a task, in the place of what was known of it."""
         uid = pod.metadata.uid
         try:
             made = task.build(pod, self._cluster.shapes)
@@ -127,7 +127,7 @@ class Pods:
             self._refuse(pod.metadata, _job_key(pod.metadata), str(error))
             return
         if not made.job_key and pod.spec.scheduler_name in self._cache.options.scheduler_name:
-            made.job_key = self._cache.shadows.job_key(pod) or self._companion(pod)
+            made.job_key = self._cache.shadows.job_key(pod)
         node = pod.spec.node_name
         decided = devices = None
         if known is not None:
@@ -147,20 +147,6 @@ class Pods:
         if known is not None:
             self._cache.shadows.forget(known.job)
         self._watch_group(made, now)
-
-    def _companion(self, pod: core.Pod) -> str:
-        """Return the key of the group that was made for a pod alone, if it is there: the pod belongs to it before it says so, which is one write less to wait for."""
-        key = f"{pod.metadata.namespace}/{names.POD_GROUP_PREFIX}{pod.metadata.uid}"
-        job = self._cluster.jobs.get(key)
-        return key if job is not None and job.group is not None else ""
-
-    def join(self, group: meta.ObjectMeta) -> None:
-        """Let a pod into the group that was made for it alone."""
-        if not group.name.startswith(names.POD_GROUP_PREFIX):
-            return
-        known = self._cluster.tasks.get(group.name.removeprefix(names.POD_GROUP_PREFIX))
-        if known is not None and not known.job_key:
-            self._enter(known.pod, known, None)
 
     def regroup(self, now: int) -> None:
         """Take every pod without a group anew: which jobs such pods belong to has changed."""
@@ -203,7 +189,7 @@ class Pods:
 
     # -- pods whose group is missing ---------------------------------------------------------------------------
 
-    def _watch_group(self, made: task.Task, now: int | None) -> None:
+    def _watch_group(self, made: task.Task, now: int) -> None:
         if made.job is not None and made.job.group is None and made.status == Status.PENDING:
             self._waiting_for_group.setdefault(made.uid, now)
         else:
