@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import logging
 import os
 import signal
 import sysconfig
@@ -36,6 +37,15 @@ def pytest_collection_finish():
     """Take what was collected as there to stay: otherwise every test would pay for all others."""
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture(autouse=True)
+def libraries():
+    """Give libraries back what they write to: a process that a test runs lets them write to a stream that is closed after it."""
+    found = [(each, each.handlers, each.propagate) for each in map(logging.getLogger, ("aiohttp", "asyncio"))]
+    yield
+    for library, handlers, propagate in found:
+        library.handlers, library.propagate = handlers, propagate
 
 
 # ---- no fast way is left in silence

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import io
 import json
 import logging
@@ -55,17 +56,44 @@ def test_an_exception_is_written_with_its_type_and_a_breakdown_with_its_places()
     assert "test_server_logs.py" in lines.all[1]["exception"]
 
 
+class Full(io.StringIO):
+    """A disk without room."""
+
+    def flush(self):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def gone():
+    """A stream whose reader has closed it."""
+    stream = io.StringIO()
+    stream.close()
+    return stream
+
+
+@pytest.mark.parametrize("stream", [gone(), Full()])
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_line_that_nobody_can_take_is_lost_and_stops_nobody(stream, form):
+    log = logs.Log(4, form, stream)
+    log.info("begins")
+    log.warning("slow")
+    log.error("failed", error=OSError("gone"))
+    log.broke("broke", caught(OSError("gone")))
+    log.detail(4, "cycle")
+    logs.Bridge(log).handle(logging.makeLogRecord({"msg": "odd %d", "args": ("text",), "levelno": logging.ERROR}))
+
+
+def test_warning_of_a_library_that_does_not_fit_its_values_is_written_as_it_stands():
+    lines = Lines()
+    logs.Bridge(lines.log).handle(logging.makeLogRecord({"name": "asyncio", "msg": "odd %d", "args": ("text",)}))
+    assert [line["msg"] for line in lines.all] == ["odd %d"]
+
+
 def test_warnings_of_libraries_join_the_log():
     lines = Lines()
     logs.adopt_libraries(lines.log)
-    try:
-        logging.getLogger("asyncio").warning("slow %s", "task")
-        logging.getLogger("aiohttp.server").error("request failed", exc_info=caught(OSError("gone")))
-        logging.getLogger("asyncio").info("not shown")
-    finally:
-        for name in ("aiohttp", "asyncio"):
-            logging.getLogger(name).handlers = []
-            logging.getLogger(name).propagate = True
+    logging.getLogger("asyncio").warning("slow %s", "task")
+    logging.getLogger("aiohttp.server").error("request failed", exc_info=caught(OSError("gone")))
+    logging.getLogger("asyncio").info("not shown")
     assert [(line["msg"], line["source"]) for line in lines.all] == [
         ("slow task", "asyncio"),
         ("request failed", "aiohttp.server"),

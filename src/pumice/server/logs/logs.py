@@ -6,6 +6,7 @@ namespace/name. What is logged never holds a token, a key or a header.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import sys
 from typing import TYPE_CHECKING, Any, TextIO
@@ -24,6 +25,17 @@ HEAD = ("time", "level", "msg")
 SOCKET_FOLDER = "DEBUG_SOCKET_DIR"  # the variable that names where the verbosity can be changed while the process runs
 
 
+class _Lines(structlog.WriteLogger):
+    """Writes lines as long as somebody takes them: one that cannot be written, to a full disk or to whoever has gone, is lost and stops nobody's work."""
+
+    def msg(self, message: str) -> None:
+        """Write a line."""
+        with contextlib.suppress(OSError, ValueError):  # the latter if the stream was closed
+            super().msg(message)
+
+    info = warning = error = msg
+
+
 class Log:
     """Writes lines; `shows` tells beforehand whether a level is worth the work. May be used by any thread."""
 
@@ -35,7 +47,7 @@ class Log:
             else structlog.processors.LogfmtRenderer(key_order=HEAD, drop_missing=True, bool_as_flag=False)
         )
         self._logger = structlog.wrap_logger(
-            structlog.WriteLogger(stream or sys.stderr),
+            _Lines(stream or sys.stderr),
             processors=[
                 structlog.processors.add_log_level,
                 structlog.processors.TimeStamper(fmt="iso", utc=True, key="time"),
@@ -84,11 +96,15 @@ class Bridge(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write one record."""
+        try:
+            message = record.getMessage()
+        except (TypeError, ValueError):  # the library meant other values
+            message = str(record.msg)
         error = record.exc_info[1] if record.exc_info else None
         if error is not None:
-            self._log.broke(record.getMessage(), error, source=record.name)
+            self._log.broke(message, error, source=record.name)
         else:
-            self._log.warning(record.getMessage(), source=record.name)
+            self._log.warning(message, source=record.name)
 
 
 def adopt_libraries(log: Log) -> None:
