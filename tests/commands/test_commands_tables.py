@@ -292,6 +292,15 @@ def forecast(name, reason, message, queue="", at="2026-01-01T10:00:00Z"):
     return {"metadata": metadata, "spec": {"minMember": 4, "queue": queue}, "status": {"conditions": [condition]}}
 
 
+def waiting(name, phase, message=""):
+    """A group that waits, and of which no start is told."""
+    group = forecast(name, "", message)
+    group["status"] = {"phase": phase, "conditions": group["status"]["conditions"] if message else []}
+    for condition in group["status"]["conditions"]:
+        condition.update(type="Unschedulable")
+    return group
+
+
 def test_groups_that_wait_are_listed_by_their_expected_start_and_those_without_one_last():
     groups = [
         forecast("unknown", "Unknown", "a/x runs without an estimate"),
@@ -300,6 +309,8 @@ def test_groups_that_wait_are_listed_by_their_expected_start_and_those_without_o
         forecast("soon", "Reserved", "expected at 14:32 on n1 x4"),
         {"metadata": {"name": "runs", "namespace": "a"}, "spec": {}, "status": {"phase": "Running"}},
         forecast("broken", "Planned", "expected at 99:99 on n1 x4"),
+        waiting("kept-out", "Pending", "not let in: queue q holds 3 of its 4 cpu; 0/0 tasks in gang unschedulable: …"),
+        waiting("fresh", ""),
     ]
     groups[4]["status"]["conditions"] = [{"type": "StartForecast", "status": "False", "reason": "Started"}]
     chosen = start_rows.chosen(groups, queue_name="", part="")
@@ -309,6 +320,8 @@ def test_groups_that_wait_are_listed_by_their_expected_start_and_those_without_o
         "later      research   4      2026-01-01T09:00:00Z   2026-01-01T14:32:10Z   Planned    n1 x2, n2 x2",
         "tomorrow   default    4      2026-01-01T09:00:00Z   2026-01-02T02:00:00Z   Planned    n3 x4",
         "broken     default    4      2026-01-01T09:00:00Z   unknown                Planned    n1 x4",
+        "fresh      default    4      2026-01-01T09:00:00Z   unknown                Unknown    <none>",
+        "kept-out   default    4      2026-01-01T09:00:00Z   unknown                Unknown    not let in: queue q holds 3 of its 4 cpu",
         "unknown    default    4      2026-01-01T09:00:00Z   unknown                Unknown    a/x runs without an estimate",
     ]
     assert [columns.name(each) for each in start_rows.chosen(groups, queue_name="research", part="")] == ["later"]

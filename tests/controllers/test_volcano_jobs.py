@@ -12,7 +12,7 @@ from volcano_worlds import command
 
 from pumice.api import duration, kinds, timestamp
 from pumice.controllers.queueing import requests, running
-from pumice.controllers.volcano.jobs import reading, states
+from pumice.controllers.volcano.jobs import pod_groups, reading, states
 from pumice.controllers.volcano.jobs.controlling import Jobs
 from pumice.controllers.volcano.jobs.members import Members
 from pumice.sim.identity import Key
@@ -477,3 +477,14 @@ def test_a_command_that_outran_its_job_is_carried_out_and_one_for_nobody_is_take
     world.calm()
     assert world.told()[0]["state"] == {"phase": "Aborted", "reason": "AbortJob"}
     assert list(world.store.scan(kinds.COMMAND)) == []
+
+
+@pytest.mark.parametrize("order", [0, 1])
+def test_when_a_group_is_expected_to_start_is_no_reason_against_it(order):
+    conditions = [
+        {"type": "Unschedulable", "status": "True", "message": "no room; 1/1", "lastTransitionTime": "2026-01-01T00:00:01Z"},
+        {"type": "StartForecast", "status": "True", "message": "expected at 1", "lastTransitionTime": "2026-01-01T00:00:02Z"},
+    ]  # fmt: skip
+    group = {"status": {"conditions": conditions[::-1] if order else conditions}}
+    assert pod_groups.why_it_waits(group) == "no room; 1/1"
+    assert pod_groups.why_it_waits({"status": {"conditions": conditions[1:]}}) == ""

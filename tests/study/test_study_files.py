@@ -236,6 +236,28 @@ def test_a_job_that_was_deleted_and_made_anew_is_the_one_that_is_there():
         assert naming.find(state, "job", "train", "ml") == "ml/train-new-uid"
 
 
+@pytest.mark.parametrize(
+    ("phase", "told"),
+    [
+        ("Completed", "it is Completed since 2026-01-01T00:00:09Z; that is over"),
+        ("Failed", "it is Failed since 2026-01-01T00:00:09Z; that is over"),
+        ("Aborted", "it is Aborted since 2026-01-01T00:00:09Z; `pumice job resume` starts it again"),
+        ("Restarting", "it is Restarting since 2026-01-01T00:00:09Z; its controller is at work"),
+        ("", "it is Pending; nobody has made them yet; do the controllers run?"),
+    ],
+)
+def test_job_that_is_there_and_has_neither_group_nor_pods_is_not_called_missing(phase, told):
+    job, _ = remade("uid")
+    if phase:
+        job["status"] = {"state": {"phase": phase, "lastTransitionTime": "2026-01-01T00:00:09Z"}}
+    state = State(source="here", now=0, objects=[], jobs={"uid": job})
+    with pytest.raises(StudyError) as caught:
+        naming.find(state, "job", "train", "ml")
+    assert str(caught.value).startswith(f"Job ml/train has no PodGroup and no pods: {told}")
+    with pytest.raises(StudyError, match="no job 'other/train'"):
+        naming.find(state, "job", "other/train")
+
+
 def remade(uid):
     """Return a Job and its group; the newer one is of a later second."""
     created = "2026-01-01T00:00:05Z" if uid == "new-uid" else "2026-01-01T00:00:01Z"

@@ -15,7 +15,7 @@ from pumice.api import kinds, names
 from pumice.framework import outlooks, queue_room, standings, subject
 from pumice.framework.outlooks import SHORT
 from pumice.model import native_groups, resources
-from pumice.model.statuses import ALLOCATED_LIKE, Status
+from pumice.model.statuses import ALLOCATED_LIKE, FINISHED, Status
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Hashable, Sequence
@@ -117,10 +117,15 @@ def waits(job: Job) -> bool:
 # -- objects that are missing or bad ---------------------------------------------------------------------------
 
 
+def has_ended(job: Job) -> bool:
+    """Tell whether all pods of a job have ended: nobody serves it any more, and its controller may have taken its group away."""
+    return bool(job.tasks) and all(task.status in FINISHED for task in job.tasks.values())
+
+
 def of_unusable(session: Session, job: Job) -> str:
-    """Say why nobody serves a job, whatever room there is; empty if it has a valid group and a queue."""
+    """Say why nobody serves a job, whatever room there is; empty if it has a valid group and a queue, or has ended."""
     if job.group is None:
-        return missing_group(session.cluster, job.key)
+        return "" if has_ended(job) else missing_group(session.cluster, job.key)
     if job.bad:
         return f"the group is invalid: {job.bad}"
     queue = session.cluster.queues.get(job.queue)

@@ -34,7 +34,8 @@ class Lack(msgspec.Struct, frozen=True, gc=False):
 
     def __str__(self) -> str:
         held, limit, asked, let_in = (
-            resources.shown(self.name, max(0, units)) for units in (self.held, self.limit, self.asked, self.let_in)
+            resources.shown(self.name, max(0, units))
+            for units in (self.held + self.let_in, self.limit, self.asked, self.let_in)
         )
         if self.asked > self.limit and self.whole:
             return f"all nodes together have {limit} {self.name}, the job asks for {asked}"
@@ -47,8 +48,8 @@ class Lack(msgspec.Struct, frozen=True, gc=False):
             "room": f"the {amount} that others leave it",
         }
         limited = f"all {amount} that there are" if self.whole else of[self.kind]
-        before = f", {let_in} were let in before" if self.let_in > 0 else ""
-        return f"queue {self.queue} holds {held} of {limited}{before}, the job asks for {asked} more"
+        unused = f" ({let_in} of it let in and not placed yet)" if self.let_in > 0 else ""
+        return f"queue {self.queue} holds {held} of {limited}{unused}, the job asks for {asked} more"
 
 
 class QueueSession(Protocol):

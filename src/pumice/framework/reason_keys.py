@@ -31,7 +31,7 @@ _SUMMARY = re.compile(
 )
 # What a cause says of the moment: which node comes nearest, how many members would go, who has not gone yet.
 _PASSING = re.compile(
-    r": the (?:freest|largest) of .*|, such as .*|(?<=evicted for it to go): .*| that it may use"
+    r": the (?:freest|largest) of .*|, such as .*|(?<=evicted for it to go): .*| that it may use| \([^)]* let in and not placed yet\)"
     r"|room for \d+ of the \d+ pods it (?:still )?needs, then |its pod \S+ has no node to go to: "
 )
 

@@ -18,6 +18,12 @@ if TYPE_CHECKING:
 What = Literal["pod", "job", "queue", "node"]
 NEAR: Final = 3
 _JOB_LABEL: Final = "volcano.sh/job-name"
+_WITHOUT_GROUP: Final = {
+    "Pending": "nobody has made them yet; do the controllers run?",
+    "Aborted": "`pumice job resume` starts it again",
+    **dict.fromkeys(("Aborting", "Restarting", "Completing", "Terminating"), "its controller is at work on it"),
+}
+"""What there is to do about a Job without a group, by its phase; in any other it has ended."""
 
 
 class UnknownNameError(StudyError):
@@ -41,7 +47,20 @@ def find(state: State, what: What, name: str, namespace: str = "") -> str:
     groups = list(dict.fromkeys(_groups(state)))
     exact = [key for key in groups if _fits(key, wanted)]
     owned = [owned for owned in _owners(state) if _fits(owned.owner, wanted)]
+    if not exact and not owned:
+        _miss_group(state, wanted)
     return _one(what, name, exact or _live(state, owned), [*groups, *(each.owner for each in _owners(state))])
+
+
+def _miss_group(state: State, wanted: tuple[str, str]) -> None:
+    """Say of a Job that is there, and has neither a group nor pods, why that is so."""
+    for job in state.jobs.values():
+        metadata, said = job["metadata"], (job.get("status") or {}).get("state") or {}
+        key, phase = _key(metadata.get("namespace", ""), metadata["name"]), said.get("phase") or "Pending"
+        if _fits(key, wanted):
+            since = f" since {said['lastTransitionTime']}" if said.get("lastTransitionTime") else ""
+            why = _WITHOUT_GROUP.get(phase, "that is over, and nothing of it waits")
+            raise StudyError(f"Job {key} has no PodGroup and no pods: it is {phase}{since}; {why}")
 
 
 def _split(what: str, name: str, namespace: str) -> tuple[str, str]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pumice.api import names, timestamp
 from pumice.cli.volcano import columns
 from pumice.cli.volcano.columns import Column
+from pumice.framework import reason_keys
 from pumice.sim import structure
 
 if TYPE_CHECKING:
@@ -29,10 +30,14 @@ def forecast(group: Manifest) -> Mapping[str, Any]:
 
 
 def chosen(groups: Iterable[Manifest], *, queue_name: str, part: str) -> list[Any]:
-    """Choose the groups that have a forecast, the next to start first, those without a known start last."""
-    found = [group for group in groups if forecast(group)]
+    """Choose the groups that wait, the next to start first, those without a known start last."""
+    found = [group for group in groups if forecast(group) or _waits(group)]
     found = [group for group in found if part in columns.name(group) and queue_name in ("", _queue(group))]
     return sorted(found, key=lambda group: (_instant(group), columns.namespace(group), columns.name(group)))
+
+
+def _waits(group: Manifest) -> bool:
+    return structure.mapping(group, "status").get("phase") in (None, "", names.PHASE_PENDING, names.PHASE_INQUEUE)
 
 
 def _told(group: Manifest) -> re.Match[str] | None:
@@ -60,12 +65,22 @@ def _queue(group: Manifest, _: int = 0) -> str:
 
 
 def _basis(group: Manifest, _: int) -> str:
-    return str(forecast(group).get("reason") or "")
+    return str(forecast(group).get("reason") or "Unknown")
 
 
 def _nodes(group: Manifest, _: int) -> str:
     found = _told(group)
-    return found[3] if found is not None else str(forecast(group).get("message") or columns.NONE)
+    return found[3] if found is not None else str(forecast(group).get("message") or _cause(group) or columns.NONE)
+
+
+def _cause(group: Manifest) -> str:
+    """Give why a group waits of which no start is told: no policy with `timeline`, or it is not planned yet."""
+    listed = structure.mapping(group, "status").get("conditions")
+    said = [each for each in listed if isinstance(each, dict)] if isinstance(listed, list) else []
+    against = (
+        each for each in said if (each.get("type"), each.get("status")) == (names.CONDITION_UNSCHEDULABLE, "True")
+    )
+    return next((reason_keys.cause(str(each.get("message") or "")) for each in against), "")
 
 
 NAMESPACE: Final = Column("Namespace", columns.namespace, gap=3)

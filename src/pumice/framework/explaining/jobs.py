@@ -8,7 +8,7 @@ from pumice.api import names
 from pumice.framework import causes, closing
 from pumice.framework.explaining import holding, members, placements, queues, votes
 from pumice.framework.explaining.explanations import ActionVerdict, JobExplanation
-from pumice.model.statuses import FINISHED, TENTATIVE, Status
+from pumice.model.statuses import TENTATIVE, Status
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -54,6 +54,8 @@ def explain(session: Session, actions: Sequence[Action], job: Job) -> JobExplana
 def state(session: Session, job: Job) -> State:
     """Name where a job stands at the end of a cycle."""
     counts = job.tally.counts
+    if causes.has_ended(job):
+        return "ended"
     if not session.usable(job) and not (job.native and job.held):
         return "invalid"
     if not job.tasks:
@@ -62,9 +64,7 @@ def state(session: Session, job: Job) -> State:
         return "holds room"
     if job.pending:
         return "not let in" if session.findings.phase(job) == names.PHASE_PENDING else "waits"
-    if counts[Status.BINDING]:
-        return "starts"
-    return "ended" if all(task.status in FINISHED for task in job.tasks.values()) else "runs"
+    return "starts" if counts[Status.BINDING] else "runs"
 
 
 def _counted(job: Job) -> dict[str, int]:

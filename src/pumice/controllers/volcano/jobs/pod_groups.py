@@ -45,9 +45,13 @@ def lets_in(group: Mapping[str, Any] | None) -> bool:
 
 
 def why_it_waits(group: Mapping[str, Any] | None) -> str:
-    """Give what the scheduler says against a group, by the newest condition that holds; that pods are yet to be made is no news to who makes them."""
+    """Give what the scheduler says against a group, by the newest condition that holds; that pods are yet to be made is no news to who makes them, and when they are expected to start speaks against nobody."""
     conditions = (manifests.mapping(each) for each in manifests.items(group, "status", "conditions"))
-    holding = [each for each in conditions if each.get("status") == "True"]
+    holding = [
+        each
+        for each in conditions
+        if each.get("status") == "True" and each.get("type") != names.CONDITION_START_FORECAST
+    ]
     newest = max(holding, key=lambda each: str(each.get("lastTransitionTime", "")), default={})
     if newest.get("type") in (None, names.CONDITION_SCHEDULED) or newest.get("reason") in _NOT_MADE:
         return ""
