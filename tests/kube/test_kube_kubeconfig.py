@@ -50,6 +50,22 @@ def test_a_context_joins_cluster_user_and_namespace(write):
     assert headers(found) == {"Authorization": "Bearer tok"}
 
 
+@pytest.mark.parametrize(
+    ("extensions", "policy"),
+    [
+        ([{"name": "pumice.dev/scheduler", "extension": {"configuration": "policy.yaml"}}], "policy.yaml"),
+        ([{"name": "other", "extension": {"configuration": "policy.yaml"}}], ""),
+        ([{"name": "pumice.dev/scheduler", "extension": {"configuration": 1}}], ""),
+        ([{"name": "pumice.dev/scheduler", "extension": "policy.yaml"}], ""),
+        ([{"name": "pumice.dev/scheduler"}], ""),
+        (None, ""),
+    ],
+)
+def test_extension_names_the_configuration_of_the_scheduler_beside_the_file(write, tmp_path, extensions, policy):
+    found = load(write(config(cluster={"extensions": extensions})))
+    assert found.policy == (str(tmp_path / policy) if policy else "")
+
+
 def test_another_context_and_another_server_can_be_asked_for(write):
     content = config()
     content["contexts"].append({"name": "dev", "context": {"cluster": "c", "namespace": "dev"}})

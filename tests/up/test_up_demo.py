@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 
 import pytest
+from click.testing import CliRunner
 from running_cluster import RunningCluster
 
 from pumice.cli.demo import performing, snapshot
+from pumice.cli.program import program
 from testbed.waiting import until
 
 GROUPS = "/apis/scheduling.volcano.sh/v1beta1/namespaces/research/podgroups"
@@ -59,6 +61,13 @@ def test_the_end_says_who_waits_and_what_helps_does(told):
         return sum(pod["metadata"]["name"].startswith("giant-") and "nodeName" in pod["spec"] for pod in pods) >= 8
 
     until(started)
+
+
+def test_explain_decides_by_the_policy_of_the_cluster_without_being_told_where_it_is(told):
+    running, _ = told
+    found = CliRunner().invoke(program, ["explain", "job", "research/giant", "--kubeconfig", running.kubeconfig])
+    assert found.exit_code == 0
+    assert re.search(r"; configuration: \S+/scheduler\.yaml; scheduler ", found.output)
 
 
 def seen(minimum, cpu=4000, state=snapshot.State.WAITING):

@@ -5,14 +5,13 @@ from __future__ import annotations
 import base64
 import os
 import secrets
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import yaml
 
+from pumice.api import names
 from pumice.apiserver import certificates
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 class AccessFiles:
@@ -36,19 +35,25 @@ class AccessFiles:
         text = path.read_text().strip() if path.is_file() else ""
         return int(text) if text.isdecimal() and int(text) < 65536 else 0
 
-    def write(self, host: str, port: int) -> Path:
-        """Write the kubeconfig and remember the port."""
+    def write(self, host: str, port: int, policy: str = "") -> Path:
+        """Write the kubeconfig, with the file of the scheduler's configuration if there is one, and remember the port."""
         _private(self._folder / "port", f"{port}\n")
-        _private(self.kubeconfig, yaml.safe_dump(self._document(host, port), sort_keys=False))
+        _private(self.kubeconfig, yaml.safe_dump(self._document(host, port, policy), sort_keys=False))
         return self.kubeconfig
 
-    def _document(self, host: str, port: int) -> dict[str, Any]:
+    def _document(self, host: str, port: int, policy: str) -> dict[str, Any]:
         files = self.certificates
         user = {
             "client-certificate-data": _data(files.client),
             "client-key-data": _data(files.client_key),
         }
-        cluster = {"server": f"https://{host}:{port}", "certificate-authority-data": _data(files.authority)}
+        cluster: dict[str, Any] = {
+            "server": f"https://{host}:{port}",
+            "certificate-authority-data": _data(files.authority),
+        }
+        if policy:
+            named = {"name": names.SCHEDULER_EXTENSION, "extension": {"configuration": str(Path(policy).absolute())}}
+            cluster["extensions"] = [named]
         return {
             "apiVersion": "v1",
             "kind": "Config",

@@ -23,6 +23,7 @@ from pumice.kube.calls.scoped import Scoped
 from pumice.kube.watches import arrivals, informers, lists
 from pumice.kube.watches.watching import WatchSpec
 from pumice.model import native_groups
+from pumice.scenario import policies
 from pumice.study.state import Denied, State, StudyError
 
 if TYPE_CHECKING:
@@ -74,6 +75,8 @@ async def _read(access: Access, told: Told, namespace: str) -> State:
         found = await asyncio.gather(*(reading.kind(spec) for spec in wanted))
         objects = [(spec.kind, each) for spec, listed in zip(wanted, found, strict=True) for each in listed]
         text, place, unread, _ = await configuration(client)
+    if text is None and where.policy:
+        text, place, unread = _policy(where.policy), where.policy, []
     return State(
         source=f"cluster {where.server}",
         now=time.time_ns() // 1000,
@@ -83,6 +86,16 @@ async def _read(access: Access, told: Told, namespace: str) -> State:
         configuration_source=place,
         denied=tuple(sorted([*reading.denied, *unread], key=lambda each: each.right)),
     )
+
+
+def _policy(file: str) -> str:
+    """Read the configuration that the kubeconfig says the cluster is scheduled with."""
+    try:
+        return policies.load(file).text
+    except policies.PolicyError as error:
+        raise StudyError(
+            f"{error}; the kubeconfig names it as the scheduler's configuration, --config another"
+        ) from error
 
 
 def specs() -> list[WatchSpec]:

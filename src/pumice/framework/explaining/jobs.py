@@ -40,7 +40,9 @@ def explain(session: Session, actions: Sequence[Action], job: Job) -> JobExplana
         members=_counted(job),
         cycle=session.number,
         actions=tuple(_actions(session, job)),
-        queue_verdict=queues.verdict(session, job, [v for v in cast if v.point in votes.QUEUE_POINTS]),
+        queue_verdict=queues.verdict(session, job, [v for v in cast if v.point in votes.QUEUE_POINTS])
+        if job.group is not None
+        else None,
         votes=cast,
         placements=tuple(placements.explain(session, kind) for kind in kinds),
         gang=next(filter(None, (action.gang(session, job) for action in actions)), None) if usable and waits else None,

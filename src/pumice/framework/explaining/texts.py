@@ -40,9 +40,12 @@ def text(explanation: Fact) -> list[str]:
 @text.register
 def _(explanation: JobExplanation) -> list[str]:
     counted = ", ".join(f"{count} {status}" for status, count in explanation.members.items()) or "no pods"
-    head = f"{explanation.job}: {explanation.state} in queue {explanation.queue}"
+    if explanation.queue:
+        how = f" in queue {explanation.queue} (phase {explanation.phase or 'none'}, {counted}, minMember {explanation.minimum})"
+    else:
+        how = f" ({counted}, no PodGroup)"
     lines = [explanation.cause] if explanation.cause else []
-    lines.append(f"{head} (phase {explanation.phase or 'none'}, {counted}, minMember {explanation.minimum})")
+    lines.append(f"{explanation.job}: {explanation.state}{how}")
     if explanation.reason:
         lines.append(f"  {explanation.reason}")
     lines += [f"  note: {note}" for note in explanation.notes]

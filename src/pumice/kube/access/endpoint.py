@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Connection:
-    """An API server, how to trust it, and who we are there; `origin` says where that was found, for messages."""
+    """An API server, how to trust it, and who we are there; `origin` says where that was found, for messages, and `policy` in which file its scheduler finds its configuration, if that is known."""
 
     def __init__(
         self,
@@ -26,6 +26,7 @@ class Connection:
         namespace: str = "default",
         credentials: Credentials | None = None,
         origin: str = "",
+        policy: str = "",
     ) -> None:
         self.server = server.rstrip("/")
         self.tls = tls or Tls()
@@ -34,6 +35,7 @@ class Connection:
         self.namespace = namespace
         self.credentials: Credentials = credentials or Fixed()
         self.origin = origin
+        self.policy = policy
 
     def __repr__(self) -> str:
         return f"Connection({self.server!r}, {self.origin!r}, {self.tls!r}, {self.credentials!r})"

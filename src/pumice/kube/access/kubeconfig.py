@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from pumice.api import names
 from pumice.kube.access import identity, proxies
 from pumice.kube.access.endpoint import Connection, checked_server
 from pumice.kube.access.kubefiles import Cluster, Context, Entry, Kubeconfig
@@ -69,6 +70,7 @@ def _connection(
         namespace=context.body.namespace or "default",
         credentials=identity.credentials(body, who, _cluster_info(cluster, server, authority)),
         origin=f"user {context.body.user!r} of context {context.name!r} in {context.file}",
+        policy=_policy(cluster),
     )
     if connection.encrypted:
         connection.tls.context()  # a certificate that cannot be used is an error now rather than at the first request
@@ -100,6 +102,19 @@ def _cluster_info(cluster: Entry[Cluster], server: str, authority: Pem) -> ident
         proxy_url=cluster.body.proxy_url,
         config=config,
     )
+
+
+def _policy(cluster: Entry[Cluster]) -> str:
+    """Return the file of the scheduler's configuration, which `pumice up` names beside its cluster."""
+    for extension in cluster.body.extensions or ():
+        body = extension.get("extension")
+        if (
+            extension.get("name") == names.SCHEDULER_EXTENSION
+            and isinstance(body, dict)
+            and isinstance(body.get("configuration"), str)
+        ):
+            return str(cluster.file.parent / body["configuration"])
+    return ""
 
 
 def _read(file: Path, *, required: bool) -> str | None:
