@@ -49,8 +49,8 @@ storm: setup  ## live lives in which everything goes wrong at once, in virtual t
 soak: setup  ## let a cluster of 1,000 nodes work for a month of virtual time with a fault a minute, and tell how much every part keeps (HOURS= of real time that it may take, NODES=, JOBS= in an hour, DAYS=)
 	$(PY) -m tests.storm.soak --hours $(or $(HOURS),6) --days $(or $(DAYS),30) --nodes $(or $(NODES),1000) --jobs $(or $(JOBS),200)
 
-mutants: setup  ## change one thing at a time in the code and see whether a test notices (SAMPLE= how many, 0 for all; SEED=, PATHS= files or folders, TESTS=)
-	$(PY) -m tests.mutants --sample $(or $(SAMPLE),100) --seed $(or $(SEED),0) $(if $(PATHS),--paths $(PATHS)) $(if $(TESTS),--tests $(TESTS))
+mutants: setup  ## change one thing at a time in the code and see whether a test notices (SAMPLE= how many, 0 for all; SEED=, PATHS= files or folders, TESTS=, AGAIN= the output of a run whose unnoticed ones are tried again)
+	$(PY) -m tests.mutants --sample $(or $(SAMPLE),100) --seed $(or $(SEED),0) $(if $(PATHS),--paths $(PATHS)) $(if $(TESTS),--tests $(TESTS)) $(if $(AGAIN),--again $(AGAIN))
 
 changes: setup  ## make what explain calls enough, and what it does not, in random worlds, and see whether the job starts (JOBS= waiting jobs, SEEDS= the first world, POLICY=)
 	$(PY) -m tests.lives.changes --jobs $(or $(JOBS),500) --first $(or $(SEEDS),0) $(if $(POLICY),--policy $(POLICY))

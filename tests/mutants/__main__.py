@@ -6,23 +6,19 @@ import argparse
 import os
 import random
 import time
+from collections import defaultdict
 from pathlib import Path
 
 from tests.mutants import changing, noticing
 
 PATHS = ("src/pumice/actions", "src/pumice/framework", "src/pumice/cache", "src/pumice/controllers")
 SCENARIOS = "tests/mutants/scenario_checks.py"
-TESTS = {  # by the beginning of a path: folders of scenarios, and tests, that could notice
-    "src/pumice/actions/eviction": (
-        "eviction",
-        ("tests/eviction/test_eviction_judge_steps.py", "tests/eviction/test_eviction_judge_door.py"),
-    ),
-    "src/pumice/actions": ("gangs,queues,topology,best-effort", ("tests/actions/test_actions_enqueue.py",)),
-    "src/pumice/framework": ("gangs,queues,eviction,configuration,explain", ("tests/framework",)),
-    "src/pumice/cache": ("faults,status,lifecycle,bad-input", ("tests/cache",)),
-    "src/pumice/controllers": ("controllers,jobs", ("tests/controllers",)),
+TESTS = {  # by the beginning of a path: folders of tests, besides all scenarios, that could notice
+    "src/pumice/actions": ("actions", "eviction", "cases", "explaining", "topology"),
+    "src/pumice/framework": ("framework", "actions", "cases", "explaining", "topology", "configuration"),
+    "src/pumice/cache": ("cache", "cases", "faults"),
+    "src/pumice/controllers": ("controllers",),
 }
-STARTING = 20.0  # seconds beyond its usual time after which a test counts as hanging
 
 
 def main() -> None:
@@ -33,44 +29,57 @@ def main() -> None:
     parser.add_argument(
         "--tests", nargs="*", help="files or folders of tests, instead of those that belong to the paths"
     )
-    parser.add_argument("--budget", type=float, default=10.0, help="seconds of tests for one change")
+    parser.add_argument("--again", type=Path, help="try those that nobody noticed, by the output of an earlier run")
+    parser.add_argument("--runs", type=Path, help="a file that keeps which lines each test runs, for the next sample")
+    parser.add_argument("--budget", type=float, default=5.0, help="seconds of tests for one change")
+    parser.add_argument("--workers", type=int, default=2, help="how many processes")
     options = parser.parse_args()
     files = [str(file) for path in options.paths for file in _files(Path(path))]
     found = [mutant for file in files for mutant in changing.mutants(file)]
-    if options.sample and len(found) > options.sample:
-        found = sorted(random.Random(options.seed).sample(found, options.sample))  # noqa: S311  a sample
-    raise SystemExit(_try_all(found, options.tests or _tests(files), tuple(options.paths), options.budget))
+    if options.again:
+        told = options.again.read_text().splitlines()
+        wanted = {_without_line(line) for line in told if " not notice " in line or line.startswith("no test calls")}
+        found = [mutant for mutant in found if _without_line(str(mutant)) in wanted]
+    elif options.sample and len(found) > options.sample:
+        found = random.Random(options.seed).sample(found, options.sample)  # noqa: S311  a sample
+    began, tests = time.perf_counter(), options.tests or _tests(files)
+    verdicts = noticing.tried(
+        found,
+        tests,
+        tuple(options.paths),
+        budget=options.budget,
+        workers=options.workers,
+        known=options.runs,
+    )
+    _tell(verdicts, time.perf_counter() - began)
 
 
 def _files(path: Path) -> list[Path]:
     return sorted(path.rglob("*.py")) if path.is_dir() else [path]
 
 
+def _without_line(text: str) -> tuple[str, str]:
+    place, _, change = text[text.index("src/") :].partition(": in ")
+    return place.partition(":")[0], change
+
+
 def _tests(files: list[str]) -> list[str]:
     """Give the tests that belong to some files; scenarios are chosen by the environment, as their tests are made when they are loaded."""
-    wanted = dict.fromkeys(
-        next(TESTS[beginning] for beginning in TESTS if file.startswith(beginning)) for file in files
+    os.environ["PUMICE_SCENARIOS"] = ",".join(
+        each.name for each in sorted(Path("scenarios").iterdir()) if each.is_dir()
     )
-    os.environ["PUMICE_SCENARIOS"] = ",".join(dict.fromkeys(",".join(folders for folders, _ in wanted).split(",")))
-    return list(dict.fromkeys([SCENARIOS, *(test for _, tests in wanted for test in tests)]))
+    wanted = [TESTS[beginning] for beginning in TESTS if any(file.startswith(beginning) for file in files)]
+    return [SCENARIOS, *dict.fromkeys(f"tests/{folder}" for folders in wanted for folder in folders)]
 
 
-def _try_all(found: list[changing.Mutant], tests: list[str], roots: tuple[str, ...], budget: float) -> int:
-    called = noticing.record(tests, roots)
-    began, noticed, unknown = time.perf_counter(), 0, []
-    for mutant in found:
-        chosen = noticing.those_who_call(mutant, called, budget)
-        patience = STARTING + 10 * sum(called[test][0] for test in chosen)
-        if chosen and noticing.is_noticed(mutant, chosen, patience):
-            noticed += 1
-        else:
-            unknown.append(mutant)
-            tried = f"{len(chosen)} tests do not notice" if chosen else "no test calls"
-            print(f"{tried} {mutant}", flush=True)  # noqa: T201
-    seconds = time.perf_counter() - began
-    share = 100 * noticed / max(1, len(found))
-    print(f"{len(found)} changes, {noticed} noticed ({share:.1f} %), {len(unknown)} not, {seconds:.0f} s")  # noqa: T201
-    return 0
+def _tell(verdicts: list[noticing.Verdict], seconds: float) -> None:
+    folders: dict[str, list[bool]] = defaultdict(list)
+    for verdict in verdicts:
+        folders["/".join(Path(verdict.mutant.path).parts[:3])].append(verdict.by is not None)
+    for folder, noticed in [*sorted(folders.items()), ("in all", [each for part in folders.values() for each in part])]:
+        share = 100 * sum(noticed) / max(1, len(noticed))
+        print(f"{folder}: {len(noticed)} changes, {sum(noticed)} noticed ({share:.1f} %)")  # noqa: T201
+    print(f"{seconds:.0f} s")  # noqa: T201
 
 
 if __name__ == "__main__":

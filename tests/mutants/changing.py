@@ -82,7 +82,7 @@ def _sites(tree: ast.Module) -> Iterator[_Site]:
             if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
                 name = f"{function}.{child.name}".lstrip(".")
                 runs = runs or not isinstance(child, ast.ClassDef)
-            if isinstance(child, ast.arguments) or _is_typing(child):
+            if isinstance(child, ast.arguments) or _is_typing(child) or _is_check(child):
                 continue
             if running:
                 yield from (_Site(function, child, change) for change in _changes(child))
@@ -93,6 +93,11 @@ def _sites(tree: ast.Module) -> Iterator[_Site]:
 
 def _is_typing(node: ast.AST) -> bool:
     return isinstance(node, ast.Assert) or (isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING")
+
+
+def _is_check(node: ast.AST) -> bool:
+    """Tell whether this only says that what is zipped is of one length: where the code is right it makes no difference."""
+    return isinstance(node, ast.keyword) and node.arg == "strict"
 
 
 def _changes(node: ast.AST) -> Iterator[Callable[[ast.AST], ast.AST]]:

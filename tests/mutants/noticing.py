@@ -1,138 +1,242 @@
-"""Which tests call which functions, and whether one of them fails when a function is another.
+"""Whether a test fails when a function is another.
 
-A change is put into a copy of the process (`fork`): functions keep their identity and get other code, so that everybody who holds one calls the changed one.
+Tests are collected once. Each change is put into a copy of the process (`fork`), which runs the tests themselves without looking for them again: functions keep their identity and get
+other code, so that everybody who holds one calls the changed one.
 """
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import os
+import pickle
+import resource
+import select
 import signal
 import sys
-import threading
 import time
+from collections import Counter, defaultdict
 from pathlib import Path
-from types import CodeType, FrameType, FunctionType
-from typing import Any
+from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
-from tests.mutants.changing import Mutant, changed
+from tests.mutants import putting_in, tracing
 
-Called = dict[str, tuple[float, list[str]]]  # by test: seconds, functions as path:function
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
+    from tests.mutants.changing import Mutant
+    from tests.mutants.putting_in import Functions
+    from tests.mutants.tracing import Run
 
-class Recorder:
-    """A plugin for pytest that takes down which functions each test calls."""
-
-    def __init__(self, roots: tuple[str, ...]) -> None:
-        self._roots = roots
-        self._codes: set[CodeType] = set()
-        self.found: Called = {}
-
-    @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_protocol(self, item: pytest.Item) -> Any:
-        self._codes = set()
-        began = time.process_time()
-        threading.setprofile(self._note)
-        sys.setprofile(self._note)
-        try:
-            return (yield)
-        finally:
-            sys.setprofile(None)
-            threading.setprofile(None)  # type: ignore[arg-type]
-            names = {f"{code.co_filename}:{code.co_qualname}" for code in self._codes}
-            self.found[item.nodeid] = (time.process_time() - began, sorted(n for n in names if self._is_ours(n)))
-
-    def _note(self, frame: FrameType, event: str, _: Any) -> None:
-        if event == "call":
-            self._codes.add(frame.f_code)
-
-    def _is_ours(self, name: str) -> bool:
-        return name.startswith(self._roots)
+LONGEST = 2.0  # seconds of a test that is still worth its time
+MEMORY = 8 << 30  # bytes of addresses; whoever asks for more is noticed
+FAVOURITES = 5  # tests that noticed most in a file, and are asked first
+PATIENCE = 120.0  # seconds by the wall, and ten times the usual, after which a change counts as hanging
+NOT_PUT_IN, NOBODY = b"?", b"-"
 
 
-def record(tests: list[str], roots: tuple[str, ...]) -> Called:
-    """Run tests and give what each calls; what is loaded stays for `is_noticed`."""
-    recorder = Recorder(tuple(str(Path(root).resolve()) for root in roots))
-    pytest.main(["-q", "-n", "0", "-p", "no:cacheprovider", *tests], plugins=[recorder])
-    return recorder.found
+class Verdict(NamedTuple):
+    """What became of a change: how many tests could notice it, and the one that did."""
+
+    mutant: Mutant
+    asked: int
+    by: str | None
+    is_put_in: bool = True
+
+    def __str__(self) -> str:
+        if self.by is not None:
+            return f"noticed by {self.by}: {self.mutant}"
+        if not self.is_put_in:
+            return f"cannot be put in: {self.mutant}"
+        return f"{self.asked} tests do not notice {self.mutant}" if self.asked else f"no test calls {self.mutant}"
 
 
-def those_who_call(mutant: Mutant, called: Called, budget: float) -> list[str]:
-    """Give the quickest tests that call a function, as many as the budget of seconds allows."""
-    whole = f"{Path(mutant.path).resolve()}:{mutant.function}"
-    able = sorted((seconds, test) for test, (seconds, names) in called.items() if _names(whole, names))
-    chosen, left = [], budget
-    for seconds, test in able:
-        if left < seconds and chosen:
-            break
-        chosen.append(test)
-        left -= seconds
-    return chosen
+class Child:
+    """A copy of this process that does one thing and says what came of it; one that breaks down says nothing."""
+
+    def __init__(self, does: Callable[[], bytes], patience: float = float("inf")) -> None:
+        self._end, end = os.pipe()
+        self._until = time.monotonic() + patience
+        self._pid = os.fork()
+        if self._pid == 0:
+            _live(does, end)
+        os.close(end)
+
+    def fileno(self) -> int:
+        """Give what can be read once there is an answer."""
+        return self._end
+
+    def is_late(self) -> bool:
+        """Tell whether it should have answered by now."""
+        return time.monotonic() > self._until
+
+    def answer(self) -> bytes:
+        """Give what it said, and see it off."""
+        if self.is_late():
+            os.kill(self._pid, signal.SIGKILL)
+        with os.fdopen(self._end, "rb") as end:
+            told = end.read()
+        os.waitpid(self._pid, 0)
+        return told
 
 
-def _names(whole: str, names: list[str]) -> bool:
-    return any(name.replace(".<locals>", "") == whole for name in names)
-
-
-def is_noticed(mutant: Mutant, tests: list[str], patience: float) -> bool:
-    """Tell whether one of these tests fails with a change, or does not end within so many seconds."""
-    child = os.fork()
-    if child == 0:
-        _try(mutant, tests)
-    until = time.monotonic() + patience
-    while time.monotonic() < until:
-        ended, status = os.waitpid(child, os.WNOHANG)
-        if ended:
-            return os.waitstatus_to_exitcode(status) != 0
-        time.sleep(0.02)
-    os.kill(child, signal.SIGKILL)
-    os.waitpid(child, 0)
-    return True
-
-
-def _try(mutant: Mutant, tests: list[str]) -> None:
-    status = 3
+def _live(does: Callable[[], bytes], end: int) -> None:
     try:
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, 1)
         os.dup2(nowhere, 2)
-        put_in(mutant)
-        status = int(pytest.main(["-x", "-q", "-n", "0", "-p", "no:cacheprovider", "-p", "no:randomly", *tests]))
+        os.set_inheritable(end, False)
+        told = does()
+        with os.fdopen(end, "wb") as out:
+            out.write(told)
     finally:
-        os._exit(status)
+        os._exit(0)
 
 
-def put_in(mutant: Mutant) -> int:
-    """Give functions of this process the code of a changed file; returns how many have other code now."""
-    path = str(Path(mutant.path).resolve())
-    new = {_key(code): code for code in _codes(compile(changed(mutant.path, mutant.number), path, "exec"))}
-    count = 0
-    gc.unfreeze()  # what is taken as there to stay is not listed
-    for function in [each for each in gc.get_objects() if isinstance(each, FunctionType)]:
-        code = function.__code__
-        other = new.get(_key(code)) if code.co_filename == path else None
-        if other is not None and other.co_freevars == code.co_freevars and not _same(code, other):
-            function.__code__ = other
-            count += 1
-    return count
+class Trying:
+    """A plugin for pytest that runs tests with one change after the other, instead of once."""
+
+    def __init__(
+        self, found: list[Mutant], roots: tuple[str, ...], *, budget: float, workers: int, known: Path | None
+    ) -> None:
+        self._found = found
+        self._roots = tuple(str(Path(root).resolve()) for root in roots)
+        self._budget, self._workers, self._known = budget, workers, known
+        self._items: dict[str, pytest.Item] = {}
+        self._functions: Functions = {}
+        self._runs: dict[str, Run] = {}
+        self._favourites: dict[str, Counter[str]] = defaultdict(Counter)
+        self._failed = False
+        self.verdicts: list[Verdict] = []
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection(self) -> None:
+        """Let property tests fail at once: nobody reads their smallest example."""
+        from hypothesis import Phase, settings  # pytest must be the first to load it
+
+        settings.register_profile("mutants", settings.default, phases=(Phase.explicit, Phase.generate))
+        settings.load_profile("mutants")
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """See whether a test has failed."""
+        self._failed = self._failed or report.failed
+
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        """Take down what each test runs, then try every change."""
+        self._items = {item.nodeid: item for item in session.items if _is_quick(item)}
+        self._functions = putting_in.functions(self._roots)
+        self._runs = self._remembered()
+        print(f"{len(self._runs)} tests, {sum(run.seconds for run in self._runs.values()):.0f} s", flush=True)  # noqa: T201
+        gc.freeze()  # copies share what nobody touches
+        busy: dict[Child, Verdict] = {}
+        for mutant in self._found:
+            tests = self._asked(mutant)
+            verdict = Verdict(mutant, len(tests), None)
+            if not tests:
+                self._end(verdict)
+                continue
+            patience = PATIENCE + 10 * sum(self._runs[test].seconds for test in tests)
+            busy[Child(lambda mutant=mutant, tests=tests: self._noticing(mutant, tests), patience)] = verdict
+            while len(busy) == self._workers:
+                self._take(busy)
+        while busy:
+            self._take(busy)
+        return True
+
+    def _remembered(self) -> dict[str, Run]:
+        """Read what tests run from a file, if one is named; whoever names it answers for nothing having changed since."""
+        if self._known is not None and self._known.exists():
+            runs: dict[str, Run] = pickle.loads(self._known.read_bytes())  # noqa: S301  our own
+            return {test: run for test, run in runs.items() if test in self._items}
+        runs = self._recorded()
+        if self._known is not None:
+            self._known.write_bytes(pickle.dumps(runs))
+        return runs
+
+    def _recorded(self) -> dict[str, Run]:
+        """Run the tests, shared out among processes; those that fail or take long are left out."""
+        items, count = list(self._items.values()), self._workers
+        asked = [Child(lambda part=items[place::count]: self._record(part)) for place in range(count)]
+        answers = [pickle.loads(child.answer()) for child in asked]  # noqa: S301  our own
+        return {test: run for answer in answers for test, run in answer.items()}
+
+    def _record(self, items: list[pytest.Item]) -> bytes:
+        found = {}
+        signal.signal(signal.SIGPROF, _give_up)
+        for item, following in zip(items, [*items[1:], None], strict=True):
+            self._failed = False
+            signal.setitimer(signal.ITIMER_PROF, LONGEST, 0.5)
+            with tracing.Tracer(self._roots) as tracer, contextlib.suppress(pytest.fail.Exception):
+                item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+            signal.setitimer(signal.ITIMER_PROF, 0)
+            if not self._failed:
+                found[item.nodeid] = tracer.run()
+        return pickle.dumps(found)
+
+    def _asked(self, mutant: Mutant) -> list[str]:
+        """Give the tests that could notice, those first that noticed most in that file."""
+        tests = tracing.able(mutant, self._runs, self._budget)
+        known = self._favourites[mutant.path]
+        first = sorted((test for test in tests if known[test]), key=lambda test: -known[test])[:FAVOURITES]
+        return first + [test for test in tests if test not in first]
+
+    def _noticing(self, mutant: Mutant, tests: list[str]) -> bytes:
+        """Run tests with a change until one fails; one that takes far too much time ends the process."""
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+        if not putting_in.put_in(mutant, self._functions):
+            return NOT_PUT_IN
+        self._failed = False
+        for test, following in zip(tests, [*tests[1:], None], strict=True):
+            signal.setitimer(signal.ITIMER_PROF, 2 + 10 * self._runs[test].seconds)
+            item, later = self._items[test], None if following is None else self._items[following]
+            with contextlib.suppress(BaseException):  # whatever breaks down here is noticed
+                item.config.hook.pytest_runtest_protocol(item=item, nextitem=later)
+                if not self._failed:
+                    continue
+            return test.encode()
+        return NOBODY
+
+    def _take(self, busy: dict[Child, Verdict]) -> None:
+        """Take what the first says who has an answer or is late."""
+        done: list[Child] = []
+        while not done:
+            done = select.select(list(busy), [], [], 1.0)[0] or [child for child in busy if child.is_late()]
+        for child in done:
+            verdict, told = busy.pop(child), child.answer()
+            if told == NOT_PUT_IN:
+                verdict = verdict._replace(is_put_in=False)
+            elif told != NOBODY:
+                test = told.decode() or "its end"
+                self._favourites[verdict.mutant.path][test] += 1
+                verdict = verdict._replace(by=test)
+            self._end(verdict)
+
+    def _end(self, verdict: Verdict) -> None:
+        self.verdicts.append(verdict)
+        print(verdict, flush=True)  # noqa: T201
 
 
-def _key(code: CodeType) -> tuple[str, int]:
-    return code.co_qualname, code.co_firstlineno
+def _give_up(*_: object) -> None:
+    pytest.fail("takes too long")
 
 
-def _codes(code: CodeType) -> list[CodeType]:
-    inner = [each for each in code.co_consts if isinstance(each, CodeType)]
-    return [code, *(found for each in inner for found in _codes(each))]
+def _is_quick(item: pytest.Item) -> bool:
+    return item.get_closest_marker("long") is None and "api_server" not in getattr(item, "fixturenames", ())
 
 
-def _same(one: CodeType, other: CodeType) -> bool:
-    if one.co_code != other.co_code or len(one.co_consts) != len(other.co_consts):
-        return False
-    pairs = zip(one.co_consts, other.co_consts, strict=True)
-    return all(
-        _same(a, b) if isinstance(a, CodeType) and isinstance(b, CodeType) else (type(a), a) == (type(b), b)
-        for a, b in pairs
-    )
+def tried(
+    found: list[Mutant],
+    tests: list[str],
+    roots: tuple[str, ...],
+    *,
+    budget: float,
+    workers: int,
+    known: Path | None = None,
+) -> list[Verdict]:
+    """Try every change with the tests that could notice it."""
+    trying = Trying(found, roots, budget=budget, workers=workers, known=known)
+    pytest.main(["-q", "-s", "-n", "0", "-p", "no:cacheprovider", *tests], plugins=[trying])
+    sys.stdout.flush()
+    return trying.verdicts

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 import importlib.util
-import os
+import signal
+import subprocess
 import sys
 
 import pytest
 
-from tests.mutants import changing, noticing
+from tests.mutants import changing, noticing, putting_in, tracing
 
 SOURCE = """
 LIMIT = 3
@@ -25,7 +26,13 @@ def room(free, asked, log):
 class Box:
     def holds(self, what):
         return all(each in self.things for each in what)
+
+    def pairs(self, what):
+        return list(zip(self.things, what, strict=True))
 """
+
+
+RUN_WHERE_THERE_IS_ROOM = ("    if free < asked or asked == 0:", "    return free - asked > 1")
 
 
 @pytest.fixture
@@ -44,6 +51,11 @@ def module(path, monkeypatch):
     return made
 
 
+def the_change(path, after):
+    (found,) = [each for each in changing.mutants(path) if each.after == after]
+    return found
+
+
 def test_comparisons_signs_limits_conditions_and_calls_are_changed_inside_functions_alone(path):
     found = [(each.function, each.before, each.after) for each in changing.mutants(path)]
     assert sorted(found) == sorted(
@@ -59,6 +71,7 @@ def test_comparisons_signs_limits_conditions_and_calls_are_changed_inside_functi
             ("room", "1", "2"),
             ("Box.holds", "return all((each in self.things for each in what))", "return None"),
             ("Box.holds", "each in self.things", "each not in self.things"),
+            ("Box.pairs", "return list(zip(self.things, what, strict=True))", "return None"),
         ]
     )
 
@@ -73,24 +86,76 @@ def test_each_change_is_one_and_can_be_compiled(path):
 
 def test_functions_that_others_hold_run_the_changed_code(path, module):
     held = module.room
-    (change,) = [each for each in changing.mutants(path) if each.after == "free + asked"]
+    change = the_change(path, "free + asked")
     assert held(5, 4, []) is False
-    assert noticing.put_in(change) == 1
+    assert putting_in.put_in(change, putting_in.functions((path,))) == 1
     assert held(5, 4, []) is True
 
 
 @pytest.mark.usefixtures("module")
 def test_a_change_inside_a_comprehension_is_put_in(path):
-    (change,) = [each for each in changing.mutants(path) if each.after == "each not in self.things"]
     box = sys.modules["small_module"].Box()
     box.things = [1]
-    assert noticing.put_in(change) == 1
+    assert putting_in.put_in(the_change(path, "each not in self.things"), putting_in.functions((path,))) == 1
     assert not box.holds([1])
 
 
-def test_the_quickest_tests_that_call_a_function_are_chosen_within_a_budget(path):
-    (change,) = [each for each in changing.mutants(path) if each.after == "free + asked"]
-    name = f"{os.path.realpath(path)}:room"
-    called = {"slow": (9.0, [name]), "quick": (1.0, [name]), "other": (0.1, ["x:room"]), "usual": (2.0, [name])}
-    assert noticing.those_who_call(change, called, 4.0) == ["quick", "usual"]
-    assert noticing.those_who_call(change, called, 0.5) == ["quick"]
+def test_the_lines_and_functions_that_a_test_runs_are_taken_down(path, module):
+    with tracing.Tracer((path,)) as tracer:
+        module.room(1, 1, [])
+    run = tracer.run()
+    assert run.lines == {f"{path}:{SOURCE.splitlines().index(line) + 1}" for line in RUN_WHERE_THERE_IS_ROOM}
+    assert run.functions == {f"{path}:room"}
+
+
+def test_the_quickest_tests_that_run_a_line_are_chosen_within_a_budget_and_else_those_that_call_the_function(path):
+    change = the_change(path, "free + asked")
+    line, function = {f"{path}:{change.line}"}, {f"{path}:room"}
+    around = {"calls": tracing.Run(0.1, frozenset(), function), "other": tracing.Run(0.1, frozenset(), {"x:room"})}
+    slow, quick, usual = (tracing.Run(seconds, line, function) for seconds in (9.0, 1.0, 2.0))
+    runs = {**around, "slow": slow, "quick": quick, "usual": usual}
+    assert tracing.able(change, runs, 4.0) == ["quick", "usual"]
+    assert tracing.able(change, runs, 0.5) == ["quick"]
+    assert tracing.able(change, around, 4.0) == ["calls"]
+
+
+def test_a_copy_that_breaks_down_says_nothing_and_one_that_is_late_is_ended():
+    assert noticing.Child(lambda: b"yes").answer() == b"yes"
+    assert noticing.Child(lambda: 1 / 0).answer() == b""
+    assert noticing.Child(signal.pause, patience=-1.0).answer() == b""
+
+
+TESTS = """
+import small_module
+
+
+def test_room():
+    assert small_module.room(3, 1, [])
+
+
+def test_no_room():
+    assert not small_module.room(1, 1, []), "one more would be too many"
+"""
+
+
+def test_every_change_is_tried_and_told_with_the_test_that_noticed_it(path, tmp_path):
+    (tmp_path / "test_small.py").write_text(TESTS)
+    code = (
+        "from tests.mutants import changing, noticing\n"
+        f"noticing.tried(changing.mutants({path!r}), [{str(tmp_path)!r}], ({path!r},), budget=5.0, workers=2)"
+    )
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.splitlines()
+    by = {line.partition("  ->  ")[2]: line.partition(" ")[0] for line in told if "  ->  " in line}
+    assert by == {
+        "free < asked and asked == 0": "2",
+        "free <= asked": "2",
+        "asked != 0": "noticed",
+        "1": "noticed",
+        "pass": "2",
+        "True": "2",
+        "free - asked >= 1": "2",
+        "free + asked": "noticed",
+        "2": "noticed",
+        "return None": "no",
+        "each not in self.things": "no",
+    }

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
-from pumice.actions.eviction import trimming, units
+from pumice.actions.eviction import trimming, units, votes
 from pumice.framework import subject
 from pumice.model.nodes import Nodes
 from pumice.model.statuses import Status
@@ -216,7 +216,7 @@ def _are_let_together(plan: Plan, claimant: Task, going: Sequence[Unit]) -> bool
     if not _are_among(candidates, going):
         return False
     asked = plan.rules.in_order(claimant, candidates)
-    tier = plan.tier(claimant, 0, asked)
+    tier = plan.tier(claimant, votes.DOMAIN, asked)
     if not plan.votes.give(tier, claimant, asked, going):
         return False
     for unit in _in_order(going, asked):
