@@ -12,7 +12,7 @@ from pumice.cache.cache import Cache
 from pumice.framework import configuration
 from pumice.scenario.stage import SimulatedStage
 from pumice.scheduler import Options
-from pumice.study import comparing, files
+from pumice.study import comparing, comparison_text, files
 from pumice.study.state import State
 from tests.lives import policies
 
@@ -209,3 +209,22 @@ def test_pods_of_a_drained_node_are_made_anew_once_by_the_controller_of_their_jo
     after = comparing.run(state, policy_of(state), change, KNOWN)
     assert (after.jobs["a/train"].placed, after.jobs["a/train"].pods) == (2, 2)
     assert min(on_it) not in after.jobs["a/train"].nodes.values()
+
+
+def test_job_that_ends_while_it_is_simulated_is_compared_by_when(tmp_path):
+    short = job("train", 2, "2", minAvailable=1)
+    short["spec"]["tasks"][0]["template"]["metadata"] = {"annotations": {"pumice.dev/run-time": "60s"}}
+    state = cluster_of(tmp_path, short)
+    on_it = min(pod.spec.node_name for pod in state.pods())
+    same = comparing.compare(state, policy_of(state), policy_of(state), KNOWN)
+    assert (same.differs, same.same) == (False, 1)
+    change = comparing.Change(drain=(on_it,))
+    (found,) = comparing.compare(state, policy_of(state), policy_of(state), KNOWN, change=change).jobs
+    assert (found.job, found.before.standing, found.after.standing) == ("a/train", "ends", "ends")
+    assert 50 <= found.before.seconds <= 60 < found.after.seconds
+    assert f"ends after {found.after.seconds} s" in "\n".join(
+        comparison_text.lines(comparing.compare(state, policy_of(state), policy_of(state), KNOWN, change=change))
+    )
+    deleted = comparing.Change(delete=("job/a/train",))
+    (found,) = comparing.compare(state, policy_of(state), policy_of(state), KNOWN, change=deleted).jobs
+    assert found.after.standing == "is not there"

@@ -286,3 +286,17 @@ def old_pod():
         "ownerReferences": remade("old-uid")[1]["metadata"]["ownerReferences"],
     }
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {"containers": []}}
+
+
+def test_last_warning_about_a_job_without_a_group_is_told_beside_it():
+    job, _ = remade("uid")
+    state = State(source="here", now=0, objects=[], jobs={"uid": job})
+    asked = []
+
+    def warnings(objects):
+        asked.extend(objects)
+        return [SimpleNamespace(reason="Old", message="x"), SimpleNamespace(reason="FailedCreate", message="queue q is Closed")]  # fmt: skip
+
+    with pytest.raises(StudyError, match=r"do the controllers run\?\nFailedCreate: queue q is Closed$"):
+        explanation.answer(state, explanation.Request(what="job", name="ml/train"), KNOWN, warnings=warnings)
+    assert asked == [("ml", "train")]

@@ -53,7 +53,10 @@ NO_CHANGE = Change()
 
 
 class JobOutcome(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """How a job stands after the cycles: `placed` of its `pods` have a node, `evicted` were sent away on the way there."""
+    """How a job stands after the cycles: `placed` of its `pods` have a node, `evicted` were sent away on the way there.
+
+    One that ended and was taken away did so after `seconds`.
+    """
 
     standing: Standing
     queue: str = ""
@@ -61,12 +64,13 @@ class JobOutcome(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     pods: int = 0
     nodes: dict[str, str] = {}
     evicted: tuple[str, ...] = ()
+    seconds: int = 0
     reason: str = ""
 
     @property
     def decided(self) -> tuple[object, ...]:
         """What was decided about it, words aside."""
-        return (self.standing, self.queue, self.placed, self.pods, self.nodes, self.evicted)
+        return (self.standing, self.queue, self.placed, self.pods, self.nodes, self.evicted, self.seconds)
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -144,20 +148,22 @@ def run(state: State, policy: Policy, change: Change, known: Registry, cycles: i
     running = _running(stage)
     _make(stage, change, policy.options)
     stage.cluster.settle()
+    leaving = _Leaving(stage)
     try:
-        ran = _run(stage, MOST if cycles is None else cycles)
+        ran = _run(stage, MOST if cycles is None else cycles, leaving)
     except ConfigurationError as error:
         raise StudyError(str(error)) from error
-    return msgspec.structs.replace(_outcome(stage, running), **ran)
+    return msgspec.structs.replace(_outcome(stage, running, leaving), **ran)
 
 
-def _run(stage: SimulatedStage, most: int) -> dict[str, Any]:
+def _run(stage: SimulatedStage, most: int, leaving: _Leaving) -> dict[str, Any]:
     """Run cycles until one of them, and all that is due later, could only repeat the last; say how long that took."""
     begun, counts = stage.cluster.clock.now(), [stage.counts()]
     settled = False
     while not settled and len(counts) <= most:
         version = stage.cluster.store.resource_version
         stage.cycle(duration.SECOND)
+        leaving.look()
         counts.append(stage.counts())
         # A policy that reads the clock has no cycle that it could leave out.
         calm = stage.rests or counts[-1 - LATELY :] == [counts[-1]] * (LATELY + 1)
@@ -333,13 +339,38 @@ def _group_of(pod: Mapping[str, Any]) -> str:
     return f"{metadata['namespace']}/{named}"
 
 
-def _outcome(stage: SimulatedStage, running: Counter[str]) -> Outcome:
+class _Leaving:
+    """Notes which jobs are taken away while their cluster is simulated, and when: a controller deletes the group of a Job that has ended."""
+
+    def __init__(self, stage: SimulatedStage) -> None:
+        self._stage = stage
+        self._begun = stage.cluster.clock.now()
+        self._there: dict[str, tuple[str, str]] = {}  # name and queue by key
+        self.gone: dict[str, tuple[str, str, int]] = {}  # with the seconds until then
+        self.look()
+
+    def look(self) -> None:
+        """Note who has come, and who has gone."""
+        there = {key: job.queue for key, job in _jobs(self._stage)}
+        for key in self._there.keys() - there.keys():
+            seconds = (self._stage.cluster.clock.now() - self._begun) // duration.SECOND
+            self.gone[key] = (*self._there.pop(key), seconds)
+        if there.keys() - self._there.keys():
+            names_of = _shown(self._stage)
+            self._there = {key: (names_of[key], queue) for key, queue in there.items()}
+
+
+def _outcome(stage: SimulatedStage, running: Counter[str], leaving: _Leaving) -> Outcome:
     evicted: dict[str, list[str]] = {}
     for pod in stage.cluster.evicted.values():
         evicted.setdefault(_group_of(pod), []).append(pod["metadata"]["name"])
     seen = stage.view(stage.counts())
     shown = _shown(stage)
     jobs = {
+        name: JobOutcome(standing="ends", queue=queue, evicted=tuple(sorted(evicted.get(key, ()))), seconds=seconds)
+        for key, (name, queue, seconds) in leaving.gone.items()
+    }
+    jobs |= {
         shown[key]: _job_outcome(job, running[key], evicted.get(key, []), seen.explain(key))
         for key, job in _jobs(stage)
     }

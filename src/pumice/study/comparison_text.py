@@ -52,7 +52,7 @@ def _ran(found: Comparison) -> str:
 
 def _fares(outcome: JobOutcome) -> str:
     if not outcome.pods:
-        text: str = outcome.standing
+        text: str = outcome.standing + (f" after {outcome.seconds} s" if outcome.seconds else "")
     else:
         where = f" on {_nodes(outcome)}" if outcome.nodes else ""
         text = f"{outcome.standing} ({outcome.placed} of {outcome.pods}{where})"

@@ -98,7 +98,12 @@ def answer(
 
     The search for a change goes on for some seconds by the `clock`.
     """
-    key = _found(state, request)
+    try:
+        key = _found(state, request)
+    except naming.WithoutGroupError as error:
+        namespace, _, name = error.job.partition("/")
+        last = "".join(f"\n{each.reason}: {each.message}" for each in warnings([(namespace, name)])[-1:])
+        raise StudyError(f"{error}{last}") from error
     pods = list(_pods_of(state, request.what, key))
     policy = configuring.choose(
         state, known, given=request.config, scheduler_names=request.scheduler_names, pods=pods, access=access

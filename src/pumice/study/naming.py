@@ -30,6 +30,14 @@ class UnknownNameError(StudyError):
     """A name that nothing has."""
 
 
+class WithoutGroupError(StudyError):
+    """A Job that has neither a group nor pods."""
+
+    def __init__(self, job: str, why: str) -> None:
+        super().__init__(f"Job {job} has no PodGroup and no pods: {why}")
+        self.job = job
+
+
 def find(state: State, what: What, name: str, namespace: str = "") -> str:
     """Return the key of what is meant, or raise an error that names what is near."""
     if what in ("queue", "node"):
@@ -60,7 +68,7 @@ def _miss_group(state: State, wanted: tuple[str, str]) -> None:
         if _fits(key, wanted):
             since = f" since {said['lastTransitionTime']}" if said.get("lastTransitionTime") else ""
             why = _WITHOUT_GROUP.get(phase, "that is over, and nothing of it waits")
-            raise StudyError(f"Job {key} has no PodGroup and no pods: it is {phase}{since}; {why}")
+            raise WithoutGroupError(key, f"it is {phase}{since}; {why}")
 
 
 def _split(what: str, name: str, namespace: str) -> tuple[str, str]:
