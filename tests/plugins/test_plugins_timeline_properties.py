@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import copy
 import os
+import re
 from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from timeline_player import Job, Player, conservative, easy, policy
+from timeline_player import Job, Player, beyond, conservative, easy, expected, policy
 
 from tests.lives import decisions, judge, scripts, stories, variants
 from tests.lives.player import Player as Life
@@ -42,6 +43,31 @@ def test_easy_on_one_node_is_the_easy_of_the_textbook(jobs):
 @given(worlds())
 def test_conservative_on_one_node_is_that_of_the_textbook(jobs):
     assert Player(jobs, policy("conservative")).play() == conservative(jobs, PROCESSORS)
+
+
+@settings(max_examples=20 * MORE, deadline=None)
+@given(
+    st.lists(
+        st.builds(Job, st.integers(1, 3), st.integers(1, 9), pods=st.integers(4, 6), beyond=st.integers(0, 3)),
+        min_size=1,
+        max_size=4,
+    )
+)
+def test_members_beyond_the_minimum_are_planned_one_by_one_after_all_others(jobs):
+    player = Player(
+        [replace(job, run=10 * job.run, estimate=10 * job.run) for job in jobs], policy("conservative"), (20,)
+    )
+    player.start()
+    found = {}
+    for number, message in player.messages.items():
+        if told := re.search(r"; (\d+) of (\d+) members beyond its minimum(?:, all of them by ([\d:]+))?", message):
+            last = expected(f"expected at {told[3]} on n0") if told[3] else None
+            found[number] = (expected(message), int(told[1]), int(told[2]), last)
+    wanted = {
+        number: (times[0], times.count(times[0]), len(times), times[-1] if times[-1] > times[0] else None)
+        for number, times in beyond(player.jobs, 20).items()
+    }
+    assert found == wanted
 
 
 @pytest.mark.parametrize("name", ["easy", "conservative"])

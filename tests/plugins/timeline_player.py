@@ -14,13 +14,14 @@ ENDLESS = 10**9
 
 @dataclass
 class Job:
-    """A job: its pods of so much cpu each, how long it runs, when it is submitted, and how long it says it runs."""
+    """A job: its pods of so much cpu each, how long it runs, when it is submitted, how long it says it runs, and how many pods it has beyond its minimum."""
 
     size: int
     run: int
     submit: int = 0
     estimate: int | None = -1
     pods: int = 1
+    beyond: int = 0
 
     def __post_init__(self):
         if self.estimate == -1:
@@ -44,7 +45,7 @@ class Player:
         self.jobs = jobs
         self.desk = Desk(text)
         self.desk.feed(*(builders.node(f"n{i}", cpu=str(cpu), memory="1000Gi") for i, cpu in enumerate(nodes)))
-        self.starts, self.forecasts, self.held = {}, {}, {}
+        self.starts, self.forecasts, self.messages = {}, {}, {}
         self._pods, self._left = {}, {}
         self._events = [(job.submit, 1, number) for number, job in enumerate(jobs)]
         heapq.heapify(self._events)
@@ -62,10 +63,17 @@ class Player:
                 heapq.heappush(self._events, (max(now + 1, (wake - NOW) // SECOND), 2, 0))
         return [self.starts.get(number) for number in range(len(self.jobs))]
 
+    def start(self):
+        """Play what happens at once alone."""
+        self.desk.now = NOW
+        for number in range(len(self.jobs)):
+            self._submit(number)
+        self._settle(0)
+
     def _submit(self, number):
         job = self.jobs[number]
         notes = {} if job.estimate is None else {"pumice.dev/estimate": f"{job.estimate}s"}
-        group = builders.group(f"j{number:03}", job.pods, annotations=notes)
+        group = builders.group(f"j{number:03}", job.pods - job.beyond, annotations=notes)
         group["metadata"]["creationTimestamp"] = at(job.submit)
         self._left[number] = job.pods
         self.desk.feed(group, *(self._pod(number, i) for i in range(job.pods)))
@@ -101,7 +109,7 @@ class Player:
         pod = self._pod(number, i, effect.node, now)
         self._pods.setdefault(number, []).append(pod)
         self.desk.settle(effect).modify(pod)
-        if len(self._pods[number]) == self.jobs[number].pods:
+        if len(self._pods[number]) == self.jobs[number].pods - self.jobs[number].beyond:
             self.starts[number] = now
             heapq.heappush(self._events, (now + self.jobs[number].run, 0, number))
 
@@ -110,6 +118,11 @@ class Player:
         if effect.kind.name != "PodGroup":
             return
         number = int(effect.name[1:])
+        self.messages.update(
+            (number, each["message"])
+            for each in effect.body.get("status", {}).get("conditions", ())
+            if each["type"] == "StartForecast" and each["status"] == "True"
+        )
         for condition in effect.body.get("status", {}).get("conditions", ()):
             if condition["type"] == "StartForecast" and condition["message"].startswith("expected at "):
                 told = (condition["reason"], expected(condition["message"]))
@@ -194,3 +207,37 @@ def conservative(jobs, processors):
                 planned.append((number, begin))
                 break
     return [start for _, start in sorted(planned)]
+
+
+def earliest(taken, size, length, processors, since=0):
+    """Return the first time at which so many processors stay free for so long; `taken` lists what is: from when, until when, how many."""
+    for begin in sorted({since, *(stop for _, stop, _ in taken if stop > since)}):
+        moments = [begin, *(start for start, _, _ in taken if begin < start < begin + length)]
+        if all(sum(s for b, e, s in taken if b <= m < e) + size <= processors for m in moments):
+            return begin
+    raise AssertionError
+
+
+def beyond(jobs, processors):
+    """Plan jobs that come at once, conservatively, then members beyond the minimum of those that start now, one by one: first who starts now too, then who has to wait; by job the times of the latter."""
+    taken, started = [], []
+    for number, job in enumerate(jobs):
+        size = (job.pods - job.beyond) * job.size
+        begin = earliest(taken, size, job.run, processors)
+        taken.append((begin, begin + job.run, size))
+        started += [number] if begin == 0 else []
+    left = {}
+    for number in started:
+        job = jobs[number]
+        left[number] = job.beyond
+        while left[number] and earliest(taken, job.size, job.run, processors) == 0:
+            taken.append((0, job.run, job.size))
+            left[number] -= 1
+    found = {}
+    for number, count in left.items():
+        job = jobs[number]
+        for _ in range(count):
+            begin = earliest(taken, job.size, job.run, processors)
+            taken.append((begin, begin + job.run, job.size))
+            found.setdefault(number, []).append(begin)
+    return found

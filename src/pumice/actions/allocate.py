@@ -319,8 +319,10 @@ class Allocate(Action):
             self._beyond_due[job.key] = job
 
     def _would_delay(self, session: Session, job: Job, tasks: list[Task]) -> bool:
-        """Tell at once that a job finds no room beside what is promised to others."""
-        if not session.job_delay.active or job.tally.is_ready(job.min_member):
+        """Tell at once that a job, or in its first turn any member beyond its minimum, finds no room beside what is promised to others."""
+        if not session.job_delay.active:
+            return False
+        if job.tally.is_ready(job.min_member) and job.key in session.findings.attempted:
             return False
         refusal = session.job_delay(job)
         if refusal is None:

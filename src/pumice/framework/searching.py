@@ -34,8 +34,8 @@ class Moment(msgspec.Struct, frozen=True):
 class Search(Protocol):
     """Looks for places of a job at another time, and leaves everything as it was."""
 
-    def __call__(self, job: Job, moment: Moment) -> Places | None:
-        """Return a node for each pod that would be placed, None if the job would not be ready."""
+    def __call__(self, job: Job, moment: Moment, beyond: Sequence[Task] = ()) -> Places | None:
+        """Return a node for each pod that would be placed, None if the job would not be ready; of members beyond the minimum, for each of those that find one, None if none does."""
 
 
 class StandingPlan(Protocol):

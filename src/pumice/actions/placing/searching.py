@@ -29,14 +29,15 @@ class Searching:
         self._session = session
         self._amounts: bool | None = None
 
-    def __call__(self, job: Job, moment: Moment) -> Places | None:
-        """Return a node for each pod that would be placed, None if the job would not be ready."""
+    def __call__(self, job: Job, moment: Moment, beyond: Sequence[Task] = ()) -> Places | None:
+        """Return a node for each pod that would be placed, None if the job would not be ready; of members beyond the minimum, for each of those that find one, None if none does."""
         session, queue = self._session, self._session.queue_of(job)
-        tasks = waiting_tasks.eligible(session, job, job.pending.values())
+        tasks = list(beyond) or waiting_tasks.eligible(session, job, job.pending.values())
         if queue is None or not tasks:
             return None
-        if self._is_by_amounts(job, tasks, moment):
-            return self._filled(tasks, queue, moment)
+        least = 1 if beyond else minimum.lacking(job.tally, job.min_member)
+        if 0 < least <= len(tasks) and self._is_by_amounts(job, tasks, moment):
+            return self._filled(tasks if beyond else tasks[:least], least, queue, moment)
         # Whoever places may discard what was placed, and that alone.
         statement, placing = session.statement(), session.statement()
         with session.attempt(job), statement.trial():
@@ -49,21 +50,22 @@ class Searching:
                 return None
             session.findings.forget_fit(job)
             with placing.trial():
-                return self._placed(turns.Turn(session, placing, queue, job, turns.Scope(now=True)), tasks)
+                turn = turns.Turn(session, placing, queue, job, turns.Scope(now=True))
+                return self._placed_beyond(turn, tasks) if beyond else self._placed(turn, tasks)
         return None
 
     # -- by amounts --------------------------------------------------------------------------------------------
 
     def _is_by_amounts(self, job: Job, tasks: Sequence[Task], moment: Moment) -> bool:
-        """Tell whether amounts, and what Node objects say, decide alone: about equal members, all of which are needed."""
+        """Tell whether amounts, and what Node objects say, decide alone: about equal members."""
         if self._amounts is None:
             self._amounts = self._amounts_decide(moment.who)
         first = tasks[0]
         if not self._amounts or job.policies or job.min_task_member or self._session.topology.steers(job):
             return False
-        if len(tasks) != minimum.lacking(job.tally, job.min_member) or first.shape.request.unoffered:
-            return False
-        return not any(task.shape is not first.shape or task.gated or task.nominated for task in tasks)
+        return not first.shape.request.unoffered and not any(
+            task.shape is not first.shape or task.gated or task.nominated for task in tasks
+        )
 
     def _amounts_decide(self, who: str) -> bool:
         """Tell whether nobody but whoever asks has a say in which nodes take a pod, beyond what Node objects are, or prefers any."""
@@ -79,18 +81,18 @@ class Searching:
         usual = facts.placements_stand and facts.nodes_are_chosen_by_scores and facts.all_nodes_are_looked_at
         return usual and session.shortcuts.runs and len([*session.job_ready]) == 1
 
-    def _filled(self, tasks: Sequence[Task], queue: Queue, moment: Moment) -> Places | None:
-        """Fill nodes one after the other, those of the highest rank first, and of equals the first by name."""
+    def _filled(self, tasks: Sequence[Task], least: int, queue: Queue, moment: Moment) -> Places | None:
+        """Fill nodes one after the other, those of the highest rank first, and of equals the first by name, if at least so many find one."""
         request, records = tasks[0].shape.request, self._session.cluster.nodes.records
         room = moment.room[:, request.asked]
         held = (room // np.maximum(request.needed, 1))[:, request.needed > 0].min(axis=1, initial=len(tasks))
         held[(room < request.needed).any(axis=1)] = 0
         held[~self._session.evaluator.static_mask(Subject(tasks[0], queue))] = 0
-        if int(held.sum()) < len(tasks):
+        if int(held.sum()) < least:
             return None
         order = np.argsort(-moment.ranks, kind="stable")
         rows = np.repeat(order, held[order])[: len(tasks)]
-        return [(task, records[row]) for task, row in zip(tasks, rows.tolist(), strict=True)]
+        return [(task, records[row]) for task, row in zip(tasks, rows.tolist(), strict=False)]
 
     # -- on trial ----------------------------------------------------------------------------------------------
 
@@ -103,6 +105,14 @@ class Searching:
             if not session.job_ready(job):
                 another_way.place(turn, tasks)
         return _places(tasks) if session.job_ready(job) else None
+
+    def _placed_beyond(self, turn: turns.Turn, tasks: list[Task]) -> Places | None:
+        """Place all members beyond the minimum that find a node; inside hyper-nodes one of them."""
+        if turn.session.topology.steers(turn.job):
+            inside_domains.place(turn, tasks)
+        else:
+            task_runs.place_all(turn, tasks)
+        return _places(tasks) or None
 
 
 def _places(tasks: Sequence[Task]) -> list[tuple[Task, NodeRecord]]:

@@ -1,6 +1,6 @@
 """Forecasts: when jobs that wait are expected to start, where, for whom they wait, and why that has moved.
 
-Who holds room says so. Others are planned in the same way behind them, each with those before it in place, and nothing is held. That is due to be looked at again when a tenth of the time that was left,
+Who holds room says so. Others are planned in the same way behind them, each with those before it in place, and nothing is held; last of all members beyond the minimum of jobs that have theirs. That is due to be looked at again when a tenth of the time that was left,
 and at least a minute, has passed, or the planned start has: a forecast that moved by less would not be written. Who was never told anything is planned at once. Of those who are due, one is looked at for
 every four times at which there is a cycle, what was spared before included, and who has been due for the longest time comes first: a queue of thousands costs no more than what changes.
 """
@@ -17,19 +17,21 @@ from pumice.framework.findings import Forecast
 from pumice.plugins.timeline import texts, waits
 from pumice.plugins.timeline.ledger import on_nodes
 from pumice.plugins.timeline.planning import Wanted
+from pumice.plugins.timeline.plans import Plan, Shadow, Told
 from pumice.plugins.timeline.promises import Promises
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
-    from pumice.framework.findings import Refused
     from pumice.framework.searching import Search
     from pumice.framework.session import Session
     from pumice.model.cluster import Cluster
     from pumice.model.job import Job
+    from pumice.model.task import Task
     from pumice.plugins.timeline.estimates import Estimates
     from pumice.plugins.timeline.ledger import Booking, Ledger
     from pumice.plugins.timeline.planning import Planner
+    from pumice.plugins.timeline.plans import Waiting
     from pumice.plugins.timeline.profile import Profile
 
 MOVED = duration.MINUTE
@@ -37,53 +39,6 @@ TENTH = 10
 MOST = 5  # searches in a cycle for those who hold nothing, each some 15 ms at 1,000 nodes; others follow a second later
 PRICE = 4  # times at which there is a cycle, for a second look at one job
 SPARED = 32 * PRICE  # no more looks are saved up, and so many are worth going through all who wait
-
-
-class Told(msgspec.Struct, eq=False):
-    """What was told of a job: the condition, the time that was expected, and when to look again."""
-
-    forecast: Forecast
-    booking: Booking | None
-    again: int
-
-    @property
-    def is_reserved(self) -> bool:
-        """Whether room is held for the job."""
-        return self.forecast.condition.reason == names.REASON_RESERVED
-
-
-class Shadow:
-    """Room over time with what is only planned in it too."""
-
-    def __init__(self, profile: Profile, held: Mapping[str, Booking], planned: Callable[[], Iterable[Booking]]) -> None:
-        self.profile = profile
-        self._held = held
-        self._planned = planned
-
-    @property
-    def bookings(self) -> dict[str, Booking]:
-        """What is promised, and what is planned as if it were."""
-        planned = {each.job: msgspec.structs.replace(each, laid=True) for each in self._planned()}
-        return {**planned, **self._held}
-
-
-class Waiting(msgspec.Struct, frozen=True, eq=False):
-    """Jobs that found no room in this cycle, in the order in which they were tried; those that were not looked at since they would find none; and those that nobody tried, after all others."""
-
-    tried: Mapping[str, Job]
-    resting: Mapping[str, Refused]
-    others: Mapping[str, Job]
-
-    def __contains__(self, key: str) -> bool:
-        return key in self.tried or key in self.resting or key in self.others
-
-    def in_order(self, session: Session) -> dict[str, Job]:
-        """Return all of them in planning order."""
-        if not self.resting:
-            return {**self.tried, **self.others}
-        jobs = session.cluster.jobs
-        listed = session.job_order.sort([*self.tried.values(), *(jobs[key] for key in self.resting)])
-        return {**{job.key: job for job in listed}, **self.others}
 
 
 class Forecasts:
@@ -117,10 +72,9 @@ class Forecasts:
         for key in dict.fromkeys((*self._ledger.news, *due)):
             if (booking := held.get(key)) is not None:
                 known = self._told.get(key)
-                if known is None or known.booking is not booking or now >= known.again:
-                    self._tell(
-                        session, session.cluster.jobs[key], booking, names.REASON_RESERVED, (self._ledger.promised,)
-                    )
+                if known is None or known.plan.first is not booking or now >= known.again:
+                    job = session.cluster.jobs[key]
+                    self._tell(session, job, Plan([booking]), names.REASON_RESERVED, (self._ledger.promised,))
         self._ledger.news.clear()
         if session.search is not None:
             lost = self._reserved.keys() - held.keys() if self._reserved else ()
@@ -149,13 +103,14 @@ class Forecasts:
 
     def _in_full(self, session: Session, told: Told, ahead: Promises) -> Forecast:
         """Return a forecast with what would bring it forward, behind what is planned before it."""
-        if told.booking is None:
+        first, cluster = told.plan.first, session.cluster
+        if first is None or on_nodes(cluster, first) is None:
             return told.forecast
-        if (found := on_nodes(session.cluster, told.booking)) is None:
-            return told.forecast
-        sooner = waits.sooner(waits.awaited(session, self._ledger, told.booking, [ahead]))
-        ahead.put(told.booking.job, *found, told.booking.start, told.booking.stop)
-        return msgspec.structs.replace(told.forecast, sooner=sooner)
+        awaited = waits.awaited(session, self._ledger, first, [ahead], beyond=bool(told.plan.beyond))
+        for booking in told.plan.bookings:
+            if (found := on_nodes(cluster, booking)) is not None:
+                ahead.put(booking.job, *found, booking.start, booking.stop)
+        return msgspec.structs.replace(told.forecast, sooner=waits.sooner(awaited))
 
     # -- who is to be looked at --------------------------------------------------------------------------------
 
@@ -165,7 +120,7 @@ class Forecasts:
         self._changed = {}
         looked_at = (*session.findings.attempted, *cluster.dirty_jobs)
         held = self._ledger.bookings
-        over = [key for key in looked_at if key in told and key not in held and key not in waiting]
+        over = [key for key in looked_at if key in told and key not in held and not waiting.as_before(key, told[key])]
         for key in (*(told.keys() - cluster.pending_jobs.keys()), *over):
             if key in told:
                 self._forget(key)
@@ -176,7 +131,7 @@ class Forecasts:
                 self._put(cluster, booking)
         while self._alarms and self._alarms[0][0] <= now:
             moment, key = heapq.heappop(self._alarms)
-            if (known := told.get(key)) is not None and _alarm(known) == moment:
+            if (known := told.get(key)) is not None and known.alarm == moment:
                 self._due[key] = None
         if now > self._time:
             self._looks, self._time = min(self._looks + 1, SPARED), now
@@ -196,15 +151,15 @@ class Forecasts:
         self._told[key] = told
         self._due.pop(key, None)
         self._left.pop(key, None)
-        heapq.heappush(self._alarms, (_alarm(told), key))
+        heapq.heappush(self._alarms, (told.alarm, key))
         if key in self._planned:
             self._planned.drop(key)
         if told.is_reserved:
             self._reserved[key] = None
         else:
             self._reserved.pop(key, None)
-            if told.booking is not None:
-                self._put(session.cluster, told.booking)
+            for booking in told.plan.bookings:
+                self._put(session.cluster, booking)
 
     def _put(self, cluster: Cluster, booking: Booking) -> None:
         """Take what a job was told for promised, if its nodes are there."""
@@ -230,7 +185,7 @@ class Forecasts:
             new = []
         if chosen:
             behind = {key: job for key, job in waiting.in_order(session).items() if key not in held}
-            self._go_through(session, search, behind, chosen)
+            self._go_through(session, search, behind, chosen, waiting.beyond)
             self._order = [key for key in behind if key in told]
         if new:
             self._plan_last(session, search, new)
@@ -246,20 +201,25 @@ class Forecasts:
         """Plan jobs that come after all others, in planning order."""
         jobs, cluster = session.cluster.jobs, session.cluster
         profile = self._ledger.profile.beside(self._planned.profile)
-        shadow = Shadow(profile, self._ledger.bookings, self._all_planned)
+        ledger = self._ledger
+        shadow = Shadow(profile, ledger.bookings, self._all_planned, (ledger.promised, self._planned))
         for key in new:
             if not self._may_search(session, key):
                 continue
-            booking = self._look(session, search, jobs[key], shadow, (self._ledger.promised, self._planned))
             self._order.append(key)
-            if booking is not None and (found := on_nodes(cluster, booking)) is not None:
-                profile.change(found[0], -found[1], booking.start, booking.stop)
+            if (booking := self._look(session, search, jobs[key], shadow).first) is not None:
+                _take(cluster, profile, booking)
 
     def _all_planned(self) -> list[Booking]:
-        return [each.booking for each in self._told.values() if each.booking is not None and not each.is_reserved]
+        return [booking for each in self._told.values() if not each.is_reserved for booking in each.plan.bookings]
 
     def _go_through(
-        self, session: Session, search: Search, behind: Mapping[str, Job], chosen: Mapping[str, None]
+        self,
+        session: Session,
+        search: Search,
+        behind: Mapping[str, Job],
+        chosen: Mapping[str, None],
+        beyond: Mapping[str, Sequence[Task]],
     ) -> None:
         """Plan some jobs, each with those before it in planning order in place."""
         ledger = self._ledger
@@ -277,10 +237,12 @@ class Forecasts:
                 found = ((each, on_nodes(session.cluster, each)) for each in before[laid:])
                 ahead.put_all([(each.job, *nodes, each.start, each.stop) for each, nodes in found if nodes is not None])
                 laid = len(before)
-                shadow = Shadow(ledger.profile.beside(ahead.profile), ledger.bookings, lambda: before)
-                self._look(session, search, job, shadow, (ledger.promised, ahead))
-            if (known := self._told.get(key)) is not None and known.booking is not None:
-                before.append(known.booking)
+                shadow = Shadow(
+                    ledger.profile.beside(ahead.profile), ledger.bookings, before.copy, (ledger.promised, ahead)
+                )
+                self._look(session, search, job, shadow, beyond.get(key, ()))
+            if (known := self._told.get(key)) is not None:
+                before += known.plan.bookings
 
     def _may_search(self, session: Session, key: str) -> bool:
         """Tell whether there may be another search in this cycle; whom that leaves out has its turn a second later."""
@@ -290,53 +252,70 @@ class Forecasts:
         self._left[key] = None
         return False
 
-    def _look(
-        self, session: Session, search: Search, job: Job, shadow: Shadow, promised: Iterable[Promises]
-    ) -> Booking | None:
-        """Find out when a job can start, and tell it."""
+    def _look(self, session: Session, search: Search, job: Job, shadow: Shadow, beyond: Sequence[Task] = ()) -> Plan:
+        """Find out when a job, or its members beyond the minimum, can start, and tell it."""
         length = self._estimates.of(session.cluster, job).length
-        booking = self._planner.book(session, search, Wanted(job, length, session.started + 1), shadow)
-        self._tell(session, job, booking, names.REASON_PLANNED, promised)
-        return booking
+        found: list[Booking] = []
+        left, since = beyond, session.started + 1
+        beside = msgspec.structs.replace(shadow, planned=lambda: (*shadow.planned(), *found))
+        while not found or (left and self._planner.searches < self._planned_until):
+            booking = self._planner.book(session, search, Wanted(job, length, since, beyond=left), beside)
+            if booking is None:
+                break
+            found.append(booking)
+            placed = dict(booking.places)
+            left, since = [task for task in left if task.uid not in placed], booking.start
+            if left:
+                _take(session.cluster, shadow.profile, booking)
+        plan = Plan(found, beyond)
+        self._tell(session, job, plan, names.REASON_PLANNED, shadow.promised)
+        return plan
 
     # -- words -------------------------------------------------------------------------------------------------
 
-    def _tell(
-        self, session: Session, job: Job, booking: Booking | None, reason: str, promised: Iterable[Promises]
-    ) -> None:
+    def _tell(self, session: Session, job: Job, plan: Plan, reason: str, promised: Iterable[Promises]) -> None:
         """Make the forecast of a job, unless it is the one that stands."""
-        now, before = session.started, self._before(job)
+        now, before, booking = session.started, self._before(job, plan), plan.first
         if job.key in self._planned:
             self._planned.drop(job.key)
         if booking is None:
-            text = waits.unknown(session, self._ledger, self._planner, self._estimates, job)
-            condition = _condition(names.REASON_UNKNOWN, text)
+            wanted = Wanted(job, self._estimates.of(session.cluster, job).length, now + 1, beyond=plan.beyond)
+            text = waits.unknown(session, self._ledger, self._planner, wanted)
+            condition = _condition(names.REASON_UNKNOWN, f"{text}{plan.whose(now)}")
             stands = before is not None and before[0] == condition
             forecast = Forecast(before[0] if before is not None and stands else condition, None, {})
-            self._note(session, job.key, Told(forecast, None, now + MOVED))
+            self._note(session, job.key, Told(forecast, plan, now + MOVED))
             return
         start = max(booking.start, now)
         again = now + max(MOVED, (start - now) // TENTH)
         if before is not None and before[0].reason == reason and not _has_moved(before[1], start, now):
-            self._note(session, job.key, Told(Forecast(before[0], before[1], booking.nodes), booking, again))
+            self._note(session, job.key, Told(Forecast(before[0], before[1], booking.nodes), plan, again))
             return
-        awaited = waits.awaited(session, self._ledger, booking, promised)
-        text = f"expected at {texts.moment(start, now)} on {texts.nodes(booking.nodes)}{waits.told(awaited, now)}"
+        awaited = waits.awaited(session, self._ledger, booking, promised, beyond=bool(plan.beyond))
+        text = f"expected at {texts.moment(start, now)} on {texts.nodes(booking.nodes)}"
+        text += f"{plan.whose(now)}{waits.told(awaited, now)}"
         if before is not None and before[1] is not None and _has_moved(before[1], start, now):
             why = waits.cause(session, self._ledger, awaited, booking, later=start > before[1])
             text = f"{text}; moved from {texts.moment(before[1], now)}: {why}"
-        self._note(session, job.key, Told(Forecast(_condition(reason, text), start, booking.nodes), booking, again))
+        self._note(session, job.key, Told(Forecast(_condition(reason, text), start, booking.nodes), plan, again))
 
-    def _before(self, job: Job) -> tuple[scheduling.PodGroupCondition, int | None] | None:
-        """Return what was told of a job, after a restart by its condition, and the time that it gives."""
+    def _before(self, job: Job, plan: Plan) -> tuple[scheduling.PodGroupCondition, int | None] | None:
+        """Return what was told of a job, after a restart by its condition, and the time that it gives; None if that was for other members."""
         told = self._told.get(job.key)
         if told is not None:
             return told.forecast.condition, told.forecast.expected
         for condition in job.status.conditions:
-            if condition.type == names.CONDITION_START_FORECAST and condition.status == "True":
+            stands = condition.type == names.CONDITION_START_FORECAST and condition.status == "True"
+            if stands and plan.is_of_the_same(condition.message):
                 plain = _condition(condition.reason, condition.message)
                 return plain, texts.expected(condition.message, condition.last_transition_time or "")
         return None
+
+
+def _take(cluster: Cluster, profile: Profile, booking: Booking) -> None:
+    """Take the room of a booking off what there is, if its nodes are there."""
+    if (found := on_nodes(cluster, booking)) is not None:
+        profile.change(found[0], -found[1], booking.start, booking.stop)
 
 
 def remembered(session: Session) -> list[Job]:
@@ -361,8 +340,3 @@ def _has_moved(before: int | None, start: int, now: int) -> bool:
     if before is None or before <= now < start:
         return True
     return abs(start - before) > max(MOVED, (max(start, before) - now) // TENTH)
-
-
-def _alarm(told: Told) -> int:
-    """Return when a job is due to be looked at again."""
-    return told.again if told.booking is None or told.is_reserved else min(told.again, told.booking.start)

@@ -74,6 +74,11 @@ class Ledger:
         self.bookings: dict[str, Booking] = {}
 
     @property
+    def expected(self) -> Iterable[Booking]:
+        """What is booked."""
+        return self.bookings.values()
+
+    @property
     def gained(self) -> bool:
         """Whether there is more room than was known when reservations were last looked at."""
         return self._gained

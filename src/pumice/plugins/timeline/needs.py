@@ -11,6 +11,8 @@ from pumice.model.job import BEST_EFFORT_PENDING
 from pumice.plugins.timeline.profile import Need
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pumice.framework.session import Session
     from pumice.model.job import Job
     from pumice.model.task import Task
@@ -26,10 +28,10 @@ class Needs(msgspec.Struct, frozen=True, eq=False):
 NOTHING_KNOWN = Needs((), ())
 
 
-def of(session: Session, job: Job) -> Needs:
-    """Return the least that a job needs; nothing is known of a job that may choose among unequal members."""
-    waiting = [task for task in job.pending.values() if not task.best_effort and not task.externally_gated]
-    lacking = job.min_member - job.tally.ready - job.tally.counts[BEST_EFFORT_PENDING]
+def of(session: Session, job: Job, beyond: Sequence[Task] = ()) -> Needs:
+    """Return the least that a job needs, or one of its members beyond the minimum; nothing is known of a job that may choose among unequal members."""
+    waiting = beyond or _waiting(job)
+    lacking = 1 if beyond else job.min_member - job.tally.ready - job.tally.counts[BEST_EFFORT_PENDING]
     if lacking <= 0 or len(waiting) < lacking:
         return NOTHING_KNOWN
     alike: dict[int, list[Task]] = {}
@@ -40,6 +42,15 @@ def of(session: Session, job: Job) -> Needs:
     kinds = {serial: (tasks[0], min(len(tasks), lacking)) for serial, tasks in alike.items()}
     key = tuple((serial, count) for serial, (_, count) in kinds.items())
     return Needs(tuple(_need(session, task, count) for task, count in kinds.values()), key)
+
+
+def beyond(job: Job) -> Sequence[Task]:
+    """Return the members of a job that wait beyond its minimum, nobody if it does not have that."""
+    return _waiting(job) if job.tally.is_ready(job.min_member) else ()
+
+
+def _waiting(job: Job) -> list[Task]:
+    return [task for task in job.pending.values() if not task.best_effort and not task.externally_gated]
 
 
 def _need(session: Session, task: Task, count: int) -> Need:

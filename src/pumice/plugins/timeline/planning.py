@@ -14,7 +14,7 @@ from pumice.plugins.timeline.ledger import Booking, amounts_by_node
 from pumice.plugins.timeline.profile import NEVER
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from pumice.framework.searching import Places, Search
     from pumice.framework.session import Session
@@ -38,7 +38,7 @@ class Promised(Protocol):
         """The room."""
 
     @property
-    def bookings(self) -> dict[str, Booking]:
+    def expected(self) -> Iterable[Booking]:
         """What is promised."""
 
 
@@ -54,12 +54,13 @@ class View(msgspec.Struct, frozen=True, eq=False):
 
 
 class Wanted(msgspec.Struct, frozen=True, eq=False):
-    """A job that looks for a time, how long it runs, and the times between which it looks."""
+    """A job that looks for a time, how long it runs, and the times between which it looks; or of a job that has its minimum the members beyond that, as jobs of their own."""
 
     job: Job
     length: int | None
     since: int
     before: int = NEVER
+    beyond: Sequence[Task] = ()
 
     @property
     def run(self) -> int:
@@ -80,7 +81,8 @@ class Planner:
     def book(self, session: Session, search: Search, wanted: Wanted, promised: Promised) -> Booking | None:
         """Return room for a job at the first time at which its search finds places that stay free as long as it runs, beside what is promised."""
         horizon = min(wanted.before, self.horizon(session.started))
-        moments = promised.profile.candidates(needs.of(session, wanted.job).kinds, wanted.since, wanted.run)
+        kinds = needs.of(session, wanted.job, wanted.beyond).kinds
+        moments = promised.profile.candidates(kinds, wanted.since, wanted.run)
         within = itertools.takewhile(lambda moment: moment < horizon, moments)
         for number, moment in enumerate(itertools.islice(within, SEARCHES)):
             if places := self._places(session, search, wanted, promised, moment):
@@ -130,10 +132,13 @@ class Planner:
         least = profile.least(moment, min(moment + wanted.run, NEVER))
         ranks = _ranks(profile.free_since(moment))
         key = wanted.job.key
+        # Members beyond the minimum need not run beside the others, unless these say in which hyper-node.
+        staying = "" if wanted.beyond and not session.topology.steers(wanted.job) else key
+        coming = "" if wanted.beyond else key
 
         def changes() -> tuple[list[Task], list[tuple[Task, NodeRecord]]]:
             self.searches += 1
-            return self._ledger.gone_by(cluster, moment, but=key), _come(session, promised, moment, key)
+            return self._ledger.gone_by(cluster, moment, but=staying), _come(session, promised, moment, coming)
 
         def begins() -> None:
             # Whoever has come by then is both on its node and in the room of that time.
@@ -145,7 +150,7 @@ class Planner:
             self.job = key
 
         try:
-            return search(wanted.job, Moment(NAME, least, ranks, changes, begins))
+            return search(wanted.job, Moment(NAME, least, ranks, changes, begins), wanted.beyond)
         finally:
             self.view, self.job = None, ""
             self._ledger.pass_over(cluster)
@@ -156,7 +161,7 @@ def _come(session: Session, promised: Promised, moment: int, but: str) -> list[t
     tasks, nodes = session.cluster.tasks, session.cluster.nodes.by_name
     return [
         (tasks[uid], nodes[node])
-        for booking in promised.bookings.values()
+        for booking in promised.expected
         if booking.job != but and booking.laid and booking.start <= moment < booking.stop
         for uid, node in booking.places
         if uid in tasks and node in nodes

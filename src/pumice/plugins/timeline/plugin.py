@@ -12,7 +12,7 @@ from pumice.framework.configuration import Configured, Settings, settings
 from pumice.framework.plugin import Plugin
 from pumice.framework.points import Reads
 from pumice.framework.reasons import Code
-from pumice.plugins.timeline import forecasts, texts, turns
+from pumice.plugins.timeline import forecasts, plans, texts, turns
 from pumice.plugins.timeline.estimates import Estimates, unreadable_default
 from pumice.plugins.timeline.holders import Holders
 from pumice.plugins.timeline.ledger import Ledger
@@ -260,8 +260,8 @@ class Timeline(Plugin):
         """Reserve room for a job that found none, if it is its turn."""
         self._catch_up()
         session, search = self.session, self.session.search
-        most = self.settings.max_jobs
-        if search is None or (most and len(self.blocked_jobs) >= most):
+        most, has_minimum = self.settings.max_jobs, job.tally.is_ready(job.min_member)
+        if search is None or has_minimum or (most and len(self.blocked_jobs) >= most):
             return
         self.blocked_jobs[job.key] = job
         booking = self.holders.get(job.key)
@@ -338,8 +338,13 @@ class Timeline(Plugin):
         if self._later and session.search is not None:
             turns.reserve(session, session.search, self.holders, self._later)
         resting = session.findings.dormant
-        others = turns.left_out(session, (self.blocked_jobs, resting), self.settings.max_jobs)
-        self.forecasts.tell(session, forecasts.Waiting(self.blocked_jobs, resting, others), self.holders.given_up)
+        most = self.settings.max_jobs
+        others = turns.left_out(session, (self.blocked_jobs, resting), most)
+        room = most - len(self.blocked_jobs) - len(resting) - len(others)
+        beyond = turns.beyond(session, room) if not most or room > 0 else {}
+        others = {**others, **{key: session.cluster.jobs[key] for key in beyond}}
+        waiting = plans.Waiting(self.blocked_jobs, resting, others, beyond)
+        self.forecasts.tell(session, waiting, self.holders.given_up)
         if not self.blocked_jobs and not resting and not others and not len(self.holders):
             return
         begins = self.ledger.promised.begins(now)

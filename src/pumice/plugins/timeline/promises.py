@@ -44,7 +44,7 @@ class Promises:
         return len(self._jobs) - len(self._free)
 
     def put(self, job: str, rows: Sequence[int], amounts: Matrix, start: int, stop: int) -> None:
-        """Promise a job some amounts, each on a node, from one time to another."""
+        """Promise a job some amounts, each on a node, from one time to another, beside what it was promised."""
         self._enter(job, rows, amounts, start, stop)
         self.profile.change(rows, -amounts, start, stop)
 
@@ -56,7 +56,8 @@ class Promises:
     def _enter(self, job: str, rows: Sequence[int], amounts: Matrix, start: int, stop: int) -> list[int]:
         while len(self._free) < len(rows):
             self._grow()
-        lines = self._lines[job] = [self._free.pop() for _ in rows]
+        lines = [self._free.pop() for _ in rows]
+        self._lines.setdefault(job, []).extend(lines)
         self._rows[lines], self._amounts[lines] = rows, amounts
         self._starts[lines], self._stops[lines] = start, stop
         for line in lines:
@@ -64,10 +65,11 @@ class Promises:
         return lines
 
     def drop(self, job: str) -> None:
-        """Take back what a job was promised."""
+        """Take back all that a job was promised."""
         lines = self._lines.pop(job)
-        rows, amounts = self._rows[lines].tolist(), self._amounts[lines]
-        self.profile.change(rows, amounts, int(self._starts[lines[0]]), int(self._stops[lines[0]]))
+        for start, stop in dict.fromkeys(zip(self._starts[lines].tolist(), self._stops[lines].tolist(), strict=True)):
+            then = [line for line in lines if self._starts[line] == start and self._stops[line] == stop]
+            self.profile.change(self._rows[then].tolist(), self._amounts[then], start, stop)
         self._stops[lines] = BEGINNING
         self._free += lines
         if len(self.profile) > 4 * len(self) + 2 * self.profile.nodes + AT_FIRST:

@@ -115,7 +115,7 @@ class Starts:
         horizon = self.horizon(job)
         if not horizon:
             return None
-        asked = needs.of(self._session, job)
+        asked = needs.of(self._session, job, needs.beyond(job))
         if not asked.kinds or not self._fits_at(0, asked) or self._fits_at(horizon, asked):
             return None
         first = next(each for each in range(1, horizon + 1) if not self._fits_at(each, asked))

@@ -1,4 +1,4 @@
-"""Queues take turns: no queue has a second reservation before every queue with a job that finds no room has one. Who is not even tried is told when it could start."""
+"""Queues take turns: no queue has a second reservation before every queue with a job that finds no room has one. Who is not even tried, and members beyond a minimum, are told when they could start."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from pumice.framework.searching import Search
     from pumice.framework.session import Session
     from pumice.model.job import Job
+    from pumice.model.task import Task
     from pumice.plugins.timeline.holders import Holders
 
 
@@ -61,3 +62,19 @@ def left_out(session: Session, known: Sequence[Mapping[str, object]], most: int)
             found[is_kept_out].append(job)
     listed = [job for jobs in found for job in session.job_order.sort(jobs)]
     return {job.key: job for job in (listed[: max(0, most - sum(map(len, known)))] if most else listed)}
+
+
+def beyond(session: Session, most: int) -> dict[str, Sequence[Task]]:
+    """Return the members beyond the minimum that found no room, of jobs that have theirs, in the order in which these were tried; of so many jobs at most, 0 for all."""
+    found: dict[str, Sequence[Task]] = {}
+    for key, errors in session.findings.fit_errors.items():
+        if most and len(found) >= most:
+            break
+        job = session.cluster.jobs.get(key)
+        if job is None or not job.tally.is_ready(job.min_member):
+            continue
+        waiting = [task for uid in errors if (task := job.pending.get(uid)) is not None]
+        waiting = [task for task in waiting if not task.best_effort and not task.gated]
+        if waiting and session.usable(job) and session.closed(job) is None:
+            found[key] = session.task_order.sort(waiting)
+    return found

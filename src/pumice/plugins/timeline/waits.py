@@ -16,10 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from pumice.framework.session import Session
-    from pumice.model.job import Job
-    from pumice.plugins.timeline.estimates import Estimates
     from pumice.plugins.timeline.ledger import Booking, Ledger
-    from pumice.plugins.timeline.planning import Planner
+    from pumice.plugins.timeline.planning import Planner, Wanted
     from pumice.plugins.timeline.promises import Promises
 
 NAMED = 3
@@ -54,8 +52,10 @@ def told(waits: Waits, now: int) -> str:
     return f"; waits for {', '.join(listed)}{more}"
 
 
-def awaited(session: Session, ledger: Ledger, booking: Booking, promised: Iterable[Promises]) -> Waits:
-    """Say for whom a job waits that has room at some time: who ends latest before it, and who is to go first."""
+def awaited(
+    session: Session, ledger: Ledger, booking: Booking, promised: Iterable[Promises], *, beyond: bool = False
+) -> Waits:
+    """Say for whom a job waits that has room at some time: who ends latest before it, itself only if it has its minimum, and who is to go first."""
     cluster, column = session.cluster, _column(session, booking)
     rows = ledger.rows(cluster, booking)
     name = cluster.vocabulary.names[column]
@@ -63,7 +63,7 @@ def awaited(session: Session, ledger: Ledger, booking: Booking, promised: Iterab
         Awaited(
             key, f"{resources.shown(name, amount)} {name}", end, "its end" if going else "by its estimate", over=over
         )
-        for key, (amount, end, over, going) in _ending(session, ledger, booking, column).items()
+        for key, (amount, end, over, going) in _ending(session, ledger, booking, column, beyond=beyond).items()
     ]
     more = 0
     for promises in promised:
@@ -77,14 +77,16 @@ def awaited(session: Session, ledger: Ledger, booking: Booking, promised: Iterab
     return Waits(sorted(listed, key=lambda each: (-each.until, each.job)), more)
 
 
-def _ending(session: Session, ledger: Ledger, booking: Booking, column: int) -> dict[str, tuple[int, int, bool, bool]]:
+def _ending(
+    session: Session, ledger: Ledger, booking: Booking, column: int, *, beyond: bool
+) -> dict[str, tuple[int, int, bool, bool]]:
     """Return the jobs of which pods end on its nodes before a booking begins: what they have of a resource, until when, whether they are over their estimates, and whether they are going."""
     cluster, now = session.cluster, session.started
     found: dict[str, tuple[int, int, bool, bool]] = {}
     for row in ledger.rows(cluster, booking):
         for uid, end in ledger.ends[row].items():
             task = cluster.tasks.get(uid) if now < end <= booking.start else None
-            if task is None or task.job_key == booking.job:
+            if task is None or (task.job_key == booking.job and not beyond):
                 continue
             amount, latest, over, going = found.get(task.job_key, (0, 0, False, False))
             units = int(task.shape.request.vector[column])
@@ -129,16 +131,15 @@ def cause(session: Session, ledger: Ledger, waits: Waits, booking: Booking, *, l
     return "there is less room than was expected"
 
 
-def unknown(session: Session, ledger: Ledger, planner: Planner, estimates: Estimates, job: Job) -> str:
-    """Say why no start of a job is known."""
-    now, cluster = session.started, session.cluster
-    wanted = needs.of(session, job)
-    length = estimates.of(cluster, job).length
+def unknown(session: Session, ledger: Ledger, planner: Planner, wanted: Wanted) -> str:
+    """Say why no start of a job is known, or of its members beyond the minimum."""
+    now, cluster, job = session.started, session.cluster, wanted.job
+    kinds = needs.of(session, job, wanted.beyond).kinds
     horizon = planner.horizon(now)
-    later = next(iter(ledger.profile.candidates(wanted.kinds, now + 1, NEVER if length is None else length)), None)
-    if wanted.kinds and later is not None and later >= horizon:
+    later = next(iter(ledger.profile.candidates(kinds, wanted.since, wanted.run)), None)
+    if kinds and later is not None and later >= horizon:
         return f"no start is known: {texts.moment(later, now)} at the earliest, planned is until {texts.moment(horizon - 1, now)}"
-    if (never := session.never_running.verdict(job)) is not None:
+    if not wanted.beyond and (never := session.never_running.verdict(job)) is not None:
         return f"no start is known: it can never run: {never}"
     endless = sorted(
         {
