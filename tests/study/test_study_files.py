@@ -13,7 +13,7 @@ from study_worlds import KNOWN, played, seen
 
 from pumice.cli.program import program
 from pumice.server import dump
-from pumice.study import configuring, expanding, explanation, files, naming
+from pumice.study import configuring, expanding, explanation, explanation_text, files, naming
 from pumice.study.state import State, StudyError
 
 GANGS = Path(__file__).parents[2] / "scenarios" / "gangs" / "all-or-nothing.yaml"
@@ -256,6 +256,31 @@ def test_job_that_is_there_and_has_neither_group_nor_pods_is_not_called_missing(
     assert str(caught.value).startswith(f"Job ml/train has no PodGroup and no pods: {told}")
     with pytest.raises(StudyError, match="no job 'other/train'"):
         naming.find(state, "job", "other/train")
+
+
+def alone(scheduler, owner="train"):
+    """A pod that names no group."""
+    owners = [{"apiVersion": "batch/v1", "kind": "Job", "name": owner, "uid": "u"}]
+    metadata = {"name": f"{owner}-x", "namespace": "ml", "uid": f"pod-{owner}", "ownerReferences": owners}
+    spec = {"schedulerName": scheduler, "containers": [{"name": "c", "image": "x"}]}
+    manifest = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec, "status": {"phase": "Pending"}}
+    return files._read(manifest)
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "told"),
+    [
+        ("default-scheduler", "it is for default-scheduler, Kubernetes' own; with schedulerName volcano it would be scheduled here"),
+        ("volcano", "it belongs to no group; the controllers make one for each such pod of scheduler volcano: do they run?"),
+    ],
+)  # fmt: skip
+def test_pods_without_a_group_say_whose_they_are(scheduler, told):
+    state = State(source="here", now=0, objects=[alone(scheduler), alone(scheduler, "other")])
+    with pytest.raises(StudyError) as caught:
+        naming.find(state, "job", "ml/train")
+    assert str(caught.value) == f"train has 1 pod and no PodGroup; of ml/train-x: {told}"
+    found = explanation.answer(state, explanation.Request(what="pod", name="ml/train-x"), KNOWN)
+    assert (found.cause, explanation_text.body(found, verbose=False)[0]) == (told, told)
 
 
 def remade(uid):

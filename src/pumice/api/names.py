@@ -8,6 +8,7 @@ from typing import Final
 # Groups, schedulers, queues and namespaces that exist by convention.
 SCHEDULER: Final = "volcano"
 KUBE_BATCH_SCHEDULER: Final = "kube-batch"
+KUBE_SCHEDULER: Final = "default-scheduler"
 ROOT_QUEUE: Final = "root"
 DEFAULT_QUEUE: Final = "default"
 DEFAULT_NAMESPACE: Final = "default"

@@ -20,6 +20,7 @@ from pumice.model.statuses import ALLOCATED_LIKE, FINISHED, Status
 if TYPE_CHECKING:
     from collections.abc import Collection, Hashable, Sequence
 
+    from pumice.api import core
     from pumice.framework.reasons import FitSummary
     from pumice.framework.session import Session
     from pumice.model.cluster import Cluster
@@ -144,6 +145,14 @@ def missing_group(cluster: Cluster, key: str) -> str:
             return f"{native_groups.NOT_SERVED}, so its PodGroup {key.removesuffix(native_groups.MARK)} cannot exist"
         return f"its PodGroup {key.removesuffix(native_groups.MARK)} of scheduling.k8s.io does not exist"
     return f"its PodGroup {key} does not exist"
+
+
+def without_group(pod: core.Pod) -> str:
+    """Say why nobody serves a pod that names no group."""
+    name = pod.spec.scheduler_name
+    if name == names.KUBE_SCHEDULER:
+        return f"it is for {name}, Kubernetes' own; with schedulerName {names.SCHEDULER} it would be scheduled here"
+    return f"it belongs to no group; the controllers make one for each such pod of scheduler {name}: do they run?"
 
 
 def unknown_class(session: Session, job: Job) -> str:

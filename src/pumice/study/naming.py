@@ -6,6 +6,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from pumice.api import kinds, names
+from pumice.framework import causes
 from pumice.model import native_groups
 from pumice.study.state import StudyError
 
@@ -61,7 +62,7 @@ def find(state: State, what: What, name: str, namespace: str = "") -> str:
 
 
 def _miss_group(state: State, wanted: tuple[str, str]) -> None:
-    """Say of a Job that is there, and has neither a group nor pods, why that is so."""
+    """Say of a Job that is there, and has neither a group nor pods, why that is so; likewise of whoever has pods without a group."""
     for job in state.jobs.values():
         metadata, said = job["metadata"], (job.get("status") or {}).get("state") or {}
         key, phase = _key(metadata.get("namespace", ""), metadata["name"]), said.get("phase") or "Pending"
@@ -69,6 +70,16 @@ def _miss_group(state: State, wanted: tuple[str, str]) -> None:
             since = f" since {said['lastTransitionTime']}" if said.get("lastTransitionTime") else ""
             why = _WITHOUT_GROUP.get(phase, "that is over, and nothing of it waits")
             raise WithoutGroupError(key, f"it is {phase}{since}; {why}")
+    alone = [pod for pod in state.pods() if any(_fits(owner, wanted) for owner in _names_of_owners(pod.metadata))]
+    if alone:
+        first = min(alone, key=lambda pod: pod.metadata.name)
+        key = _key(first.metadata.namespace, first.metadata.name)
+        pods = f"{len(alone)} pods" if len(alone) > 1 else "1 pod"
+        raise StudyError(f"{wanted[1]} has {pods} and no PodGroup; of {key}: {causes.without_group(first)}")
+
+
+def _names_of_owners(metadata: ObjectMeta) -> Iterator[str]:
+    return (_key(metadata.namespace, owner.name) for owner in metadata.owner_references)
 
 
 def _split(what: str, name: str, namespace: str) -> tuple[str, str]:

@@ -60,15 +60,19 @@ class Explainer:
             notes.append("it waits for a scheduling gate to be taken off")
         if task.refusal:
             notes.append(f"its last bind failed: {task.refusal}")
-        if task.job is None:
-            notes.append("it belongs to no group")
         return PodExplanation(
             pod=task.key,
             status=task.status.title,
             node=task.node.name if task.node is not None else "",
-            cause=causes.of_task(self.session, task) if task.status in closing.WAITING else "",
+            cause=_cause(self.session, task) if task.status in closing.WAITING else "",
             reason=closing.task_reason(self.session, task) if waits and job is not None else "",
             placement=placements.explain(self.session, [task]) if waits and not task.gated else None,
             notes=tuple(notes),
             job=None if job is None else jobs.explain(self.session, self._actions, job),
         )
+
+
+def _cause(session: Session, task: Task) -> str:
+    if task.job is None:
+        return causes.without_group(task.pod)
+    return causes.of_task(session, task)
