@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from pumice.api import duration, timestamp
 from pumice.controllers.volcano.jobs import pod_groups, statuses
 
 
@@ -34,3 +35,19 @@ def test_counts_wait_for_a_pause_from_the_last_write():
     assert due(0) == due(pause - 1) == pause
     assert due(pause) == pause
     assert due(pause + 5) == pause + 5
+
+
+@pytest.mark.parametrize(
+    ("ahead", "waits"),
+    [(-30, False), (0, True), (1, False), (5, False), (3600, False)],
+)
+def test_counts_do_not_wait_for_a_clock_that_is_ahead(ahead, waits):
+    """A pod ends now, by a clock that is so many seconds ahead of the controller's."""
+    now = 1_700_000_000 * duration.SECOND
+    told = timestamp.format_timestamp(now + ahead * duration.SECOND)
+    status = {"containerStatuses": [{"state": {"terminated": {"finishedAt": told}}}]}
+    pod = {"metadata": {"name": "p", "creationTimestamp": timestamp.format_timestamp(now - duration.HOUR)}, "status": status}  # fmt: skip
+    job, members = SimpleNamespace(written=now - duration.MINUTE), SimpleNamespace(all=[SimpleNamespace(pod=pod)])
+    due = statuses._due(job, members, SimpleNamespace(now=now, busy=False), 0)
+    assert (due > now) is waits
+    assert due <= now + statuses._PAUSE

@@ -110,9 +110,9 @@ def _due(job: Job, found: Members, moment: Moment, groups: int) -> int:
     written = min(job.written or 0, moment.now)
     if written + pause > moment.now:
         return written + pause
-    # Times are told in whole seconds: a change may be a second later than its pod says.
-    told = (pods_of.changed_at(each) + _RESOLUTION for each in found.all)
-    changes = [min(moment.now, changed) for changed in told if changed > written]
+    # Times are told in whole seconds: a change may be a second later than its pod says. One that is yet to come was told by a clock ahead of ours, for which nobody waits.
+    told = (pods_of.changed_at(each) for each in found.all)
+    changes = [min(moment.now, at + _RESOLUTION) for at in told if written - _RESOLUTION < at <= moment.now]
     return min(max(changes) + pause, min(changes) + 3 * pause) if changes else moment.now
 
 
