@@ -14,6 +14,7 @@ from pumice.cli.program import program
 from pumice.framework import registry
 from pumice.kube.calls.transport import Transport
 from pumice.study import explanation, live
+from pumice.study.state import StudyError
 
 ROOT = Path(__file__).parents[2]
 KNOWN = registry.installed()
@@ -160,3 +161,14 @@ def test_a_warning_that_no_condition_holds_is_shown_beside_the_explanation(waiti
     server.call("POST", f"/api/v1/namespaces/{space}/events", event)
     result = asked(server, "explain", "pod", f"{space}/llama-0", "--no-search")
     assert f"pod {space}/llama-0: Event Warning, FailedBinding: the webhook said no" in result.output
+
+
+@pytest.mark.parametrize("named", ["missing.yaml", "/dev/zero", "folder", "large.yaml", "text\x00"])
+def test_configuration_that_a_kubeconfig_names_is_read_only_if_it_is_one(tmp_path, named):
+    (tmp_path / "folder").mkdir()
+    with (tmp_path / "large.yaml").open("wb") as file:
+        file.truncate(live.MOST_POLICY + 1)
+    with pytest.raises(
+        StudyError, match=r"the kubeconfig names it as the scheduler.s configuration, --config another$"
+    ):
+        live._policy(str(tmp_path / named))

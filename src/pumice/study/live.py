@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
@@ -36,6 +37,7 @@ PAGE: Final = 2000
 SIDE_BY_SIDE: Final = 8
 WARNINGS: Final = 50  # of one object that are read
 STEP: Final = 1000  # objects between two words of progress
+MOST_POLICY: Final = 1 << 20  # bytes of a configuration that a kubeconfig names
 CONFIG_MAP: Final = kinds.Kind(name="ConfigMap", group="", version="v1", plural="configmaps", namespaced=True)
 PLACES: Final = (
     ("pumice-system", "pumice-scheduler-configmap"),
@@ -89,13 +91,14 @@ async def _read(access: Access, told: Told, namespace: str) -> State:
 
 
 def _policy(file: str) -> str:
-    """Read the configuration that the kubeconfig says the cluster is scheduled with."""
+    """Read the configuration that the kubeconfig says the cluster is scheduled with; somebody else may have written that."""
+    named = "; the kubeconfig names it as the scheduler's configuration, --config another"
     try:
+        if not Path(file).is_file() or Path(file).stat().st_size > MOST_POLICY:
+            raise StudyError(f"{file}: no file of at most {MOST_POLICY} bytes{named}")
         return policies.load(file).text
-    except policies.PolicyError as error:
-        raise StudyError(
-            f"{error}; the kubeconfig names it as the scheduler's configuration, --config another"
-        ) from error
+    except (policies.PolicyError, OSError, ValueError) as error:
+        raise StudyError(f"{error}{named}") from error
 
 
 def specs() -> list[WatchSpec]:
