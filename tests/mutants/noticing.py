@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import io
 import os
 import pickle
 import resource
@@ -17,7 +18,7 @@ import sys
 import time
 from collections import Counter, defaultdict
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 import pytest
 
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from tests.mutants.putting_in import Functions
     from tests.mutants.tracing import Run
 
-LONGEST = 2.0  # seconds of a test that is still worth its time
+LONGEST = 1.0  # seconds of a test that is still worth its time
 MEMORY = 8 << 30  # bytes of addresses; whoever asks for more is noticed
 FAVOURITES = 5  # tests that noticed most in a file, and are asked first
 PATIENCE = 120.0  # seconds by the wall, and ten times the usual, after which a change counts as hanging
@@ -54,9 +55,9 @@ class Verdict(NamedTuple):
 
 
 class Child:
-    """A copy of this process that does one thing and says what came of it; one that breaks down says nothing."""
+    """A copy of this process that does one thing and says what comes of it; one that breaks down says no more."""
 
-    def __init__(self, does: Callable[[], bytes], patience: float = float("inf")) -> None:
+    def __init__(self, does: Callable[[BinaryIO], object], patience: float = float("inf")) -> None:
         self._end, end = os.pipe()
         self._until = time.monotonic() + patience
         self._pid = os.fork()
@@ -82,15 +83,14 @@ class Child:
         return told
 
 
-def _live(does: Callable[[], bytes], end: int) -> None:
+def _live(does: Callable[[BinaryIO], object], end: int) -> None:
     try:
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, 1)
         os.dup2(nowhere, 2)
         os.set_inheritable(end, False)
-        told = does()
         with os.fdopen(end, "wb") as out:
-            out.write(told)
+            does(out)
     finally:
         os._exit(0)
 
@@ -138,7 +138,9 @@ class Trying:
                 self._end(verdict)
                 continue
             patience = PATIENCE + 10 * sum(self._runs[test].seconds for test in tests)
-            busy[Child(lambda mutant=mutant, tests=tests: self._noticing(mutant, tests), patience)] = verdict
+            busy[Child(lambda out, mutant=mutant, tests=tests: out.write(self._noticing(mutant, tests)), patience)] = (
+                verdict
+            )
             while len(busy) == self._workers:
                 self._take(busy)
         while busy:
@@ -158,22 +160,26 @@ class Trying:
     def _recorded(self) -> dict[str, Run]:
         """Run the tests, shared out among processes; those that fail or take long are left out."""
         items, count = list(self._items.values()), self._workers
-        asked = [Child(lambda part=items[place::count]: self._record(part)) for place in range(count)]
-        answers = [pickle.loads(child.answer()) for child in asked]  # noqa: S301  our own
-        return {test: run for answer in answers for test, run in answer.items()}
+        asked = [Child(lambda out, part=items[place::count]: self._record(part, out)) for place in range(count)]
+        found = [entry for child in asked for entry in _entries(child.answer())]
+        return {test: run for test, run in found if run is not None}
 
-    def _record(self, items: list[pytest.Item]) -> bytes:
-        found = {}
-        signal.signal(signal.SIGPROF, _give_up)
+    def _record(self, items: list[pytest.Item], out: BinaryIO) -> None:
+        """Let copies run the tests; whoever takes too long ends his copy, and the next goes on behind him."""
+        while items:
+            told = Child(lambda out, items=items: self._record_in_turn(items, out)).answer()
+            out.write(told)
+            items = items[len(_entries(told)) + 1 :]
+
+    def _record_in_turn(self, items: list[pytest.Item], out: BinaryIO) -> None:
         for item, following in zip(items, [*items[1:], None], strict=True):
             self._failed = False
-            signal.setitimer(signal.ITIMER_PROF, LONGEST, 0.5)
-            with tracing.Tracer(self._roots) as tracer, contextlib.suppress(pytest.fail.Exception):
+            signal.setitimer(signal.ITIMER_PROF, LONGEST)
+            with tracing.Tracer(self._roots) as tracer:
                 item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
             signal.setitimer(signal.ITIMER_PROF, 0)
-            if not self._failed:
-                found[item.nodeid] = tracer.run()
-        return pickle.dumps(found)
+            pickle.dump((item.nodeid, None if self._failed else tracer.run()), out)
+            out.flush()
 
     def _asked(self, mutant: Mutant) -> list[str]:
         """Give the tests that could notice, those first that noticed most in that file."""
@@ -218,8 +224,13 @@ class Trying:
         print(verdict, flush=True)  # noqa: T201
 
 
-def _give_up(*_: object) -> None:
-    pytest.fail("takes too long")
+def _entries(told: bytes) -> list[tuple[str, Run | None]]:
+    """Read what was taken down of each test, as far as it was told."""
+    found, stream = [], io.BytesIO(told)
+    with contextlib.suppress(EOFError, pickle.UnpicklingError):
+        while True:
+            found.append(pickle.load(stream))  # noqa: S301  our own
+    return found
 
 
 def _is_quick(item: pytest.Item) -> bool:

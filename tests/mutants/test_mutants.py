@@ -120,9 +120,9 @@ def test_the_quickest_tests_that_run_a_line_are_chosen_within_a_budget_and_else_
 
 
 def test_a_copy_that_breaks_down_says_nothing_and_one_that_is_late_is_ended():
-    assert noticing.Child(lambda: b"yes").answer() == b"yes"
-    assert noticing.Child(lambda: 1 / 0).answer() == b""
-    assert noticing.Child(signal.pause, patience=-1.0).answer() == b""
+    assert noticing.Child(lambda out: out.write(b"yes")).answer() == b"yes"
+    assert noticing.Child(lambda _: 1 / 0).answer() == b""
+    assert noticing.Child(lambda _: signal.pause(), patience=-1.0).answer() == b""
 
 
 TESTS = """
@@ -131,6 +131,11 @@ import small_module
 
 def test_room():
     assert small_module.room(3, 1, [])
+
+
+def test_too_slow():
+    while small_module.room(3, 1, []):
+        pass
 
 
 def test_no_room():

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from tests.mutants.changing import Mutant
 
-TRACED = 200  # calls of a function in one test whose lines are taken down
+TRACED = 50  # calls of a function in one test whose lines are taken down
 
 
 class Run(NamedTuple):
