@@ -75,37 +75,39 @@ class Sets:
         if manifests.mapping(self.spec, "strategy").get("type") == "Recreate":
             return []
         allowed = self.most if self.replicas > 0 else 0
-        return self._spread(active, allowed - self.total())
+        return self._spread(active, allowed)
 
-    def _spread(self, active: list[Manifest], change: int) -> list[Step]:
+    def _spread(self, active: list[Manifest], allowed: int) -> list[Step]:
+        change = allowed - self.total()
         up = change > 0
         ordered = sorted(
             active, key=lambda each: (-wanted(each), -manifests.created(each) if up else manifests.created(each))
         )
         left, sizes = change, {}
         for each in ordered:
-            share = self._share(each) if change else 0
+            share = self._share(each, allowed) if change else 0
             share = min(share, left) if up else max(share, left)
             sizes[manifests.name(each)] = wanted(each) + share
             left -= share
         steps: list[Step] = []
         for place, each in enumerate(ordered):
             size = sizes[manifests.name(each)] + (left if place == 0 else 0)
-            steps += self.scale(each, max(0, size), always=True)
+            steps += self.scale(each, max(0, size))
         return steps
 
-    def _share(self, each: Manifest) -> int:
-        """Give how much a set of its size grows or shrinks when all may have so many in place of what they might have before."""
+    def _share(self, each: Manifest, allowed: int) -> int:
+        """Give how much a set of its size grows or shrinks when all may have so many in place of what they might have before; halves are rounded up."""
         text = manifests.mapping(each, "metadata", "annotations").get(MOST)
-        before = int(text) if isinstance(text, str) and text.isdecimal() else self.total()
-        return round(wanted(each) * self.most / before) - wanted(each) if before else 0
+        before = (int(text) if isinstance(text, str) and text.isdecimal() else 0) or self.total()
+        return (2 * wanted(each) * allowed + before) // (2 * before) - wanted(each)
 
     # ---- rolling
 
     def rolling(self) -> list[Step]:
         """Grow the new set as far as the surge allows; if it cannot, shrink old ones as far as enough pods stay available."""
-        grown = self._new_grown()
-        return grown or self._old_shrunk()
+        if self.new is None:
+            return []
+        return self._new_grown(self.new) or self._old_shrunk(self.new)
 
     def new_to_full(self) -> list[Step]:
         """Give the new set all replicas."""
@@ -121,19 +123,16 @@ class Sets:
             return self.replicas
         return max(0, min(self.most - self.total(), self.replicas))
 
-    def _new_grown(self) -> list[Step]:
-        if self.new is None or wanted(self.new) == self.replicas:
-            return []
-        if wanted(self.new) > self.replicas:
-            return self.scale(self.new, self.replicas)
-        room = self.most - self.total()
-        return self.scale(self.new, wanted(self.new) + min(room, self.replicas - wanted(self.new))) if room > 0 else []
+    def _new_grown(self, new: Manifest) -> list[Step]:
+        if wanted(new) > self.replicas:
+            return self.scale(new, self.replicas)
+        room = min(self.most - self.total(), self.replicas - wanted(new))
+        return self.scale(new, wanted(new) + room) if room > 0 else []
 
-    def _old_shrunk(self) -> list[Step]:
+    def _old_shrunk(self, new: Manifest) -> list[Step]:
         """Take away old pods that are not available first, then available ones beyond the fewest there must be."""
         least = self.replicas - self.unavailable
-        new_unavailable = max(0, wanted(self.new) - available(self.new)) if self.new is not None else 0
-        room = self.total() - least - new_unavailable
+        room = self.total() - least - max(0, wanted(new) - available(new))
         if room <= 0 or not any(wanted(each) for each in self.old):
             return []
         sizes = {manifests.name(each): wanted(each) for each in self.old}
@@ -141,21 +140,21 @@ class Sets:
             sick = min(max(0, wanted(each) - available(each)), room)
             sizes[manifests.name(each)] -= sick
             room -= sick
-        spare = sum(available(each) for each in self.all) - least
+        # What is left of it are available pods beyond the fewest.
         for each in self.old:
-            healthy = max(0, min(sizes[manifests.name(each)], spare, room))
+            healthy = min(sizes[manifests.name(each)], room)
             sizes[manifests.name(each)] -= healthy
-            spare, room = spare - healthy, room - healthy
+            room -= healthy
         return [step for each in self.old for step in self.scale(each, sizes[manifests.name(each)])]
 
     # ----
 
-    def scale(self, each: Manifest, size: int, *, always: bool = False) -> list[Step]:
+    def scale(self, each: Manifest, size: int) -> list[Step]:
         """Write a set's size, with what it was computed from."""
         notes = {DESIRED: str(self.replicas), MOST: str(self.most)}
         present = manifests.mapping(each, "metadata", "annotations")
         stale = {key: value for key, value in notes.items() if present.get(key) != value}
-        if size == wanted(each) and (not stale or not (always or size)):
+        if size == wanted(each) and (not stale or not size):
             return []
         body: Manifest = {"metadata": {"annotations": notes}} if stale else {}
         if size == wanted(each):
