@@ -32,12 +32,26 @@ def job(status=None, *, name="j", template=None, going=False, **spec):
 
 
 def pod(
-    name, phase="Running", *, index=None, tracked=True, going=False, ended=None, owner="u-j", ready=False, **status
+    name,
+    phase="Running",
+    *,
+    index=None,
+    tracked=True,
+    going=False,
+    ended=None,
+    owner="u-j",
+    of="j",
+    label="",
+    app="j",
+    ready=False,
+    **status,
 ):
-    metadata = {"name": name, "namespace": "a", "uid": f"u-{name}", "resourceVersion": "3", "labels": {"job": "j"}}
+    metadata = {"name": name, "namespace": "a", "uid": f"u-{name}", "resourceVersion": "3", "labels": {"job": app}}
     metadata["creationTimestamp"] = stamp(0)
+    if label:
+        metadata["labels"]["batch.kubernetes.io/job-name"] = label
     if owner:
-        reference = {"apiVersion": "batch/v1", "kind": "Job", "name": "j", "uid": owner, "controller": True}
+        reference = {"apiVersion": "batch/v1", "kind": "Job", "name": of, "uid": owner, "controller": True}
         metadata["ownerReferences"] = [reference]
     if index is not None:
         metadata["annotations"] = {tallying.INDEX: str(index)}
@@ -180,6 +194,7 @@ def test_after_failures_in_a_row_new_pods_wait_ten_seconds_doubled_with_each_at_
     last = max((second for _, second in ends), default=0)
     until = START + (last + (pause or 0)) * SECOND
     assert numbers(owner, owned, requests.Moment(until)) == (1, 0, None)
+    assert numbers(owner, [*owned, pod("running")], requests.Moment(until - 1)) == (0, 0, None)
     if pause is not None:
         assert numbers(owner, owned, requests.Moment(until - 1)) == (0, 0, until)
 
@@ -268,6 +283,7 @@ def test_the_first_rule_that_fits_a_failed_pod_decides(rules, expected):
     ruling = failure_policy.rule(owner, failed)
     assert ruling.action == expected
     tally = tallying.Tally(owner, [failed])
+    assert [step.request.name for step in tally.released(over=False)] == ["a"]
     assert (tally.failed, bool(tally.fatal)) == (int(expected != "Ignore"), expected == "FailJob")
     state = {"Count": "failing", "FailJob": "failing", "Ignore": "running"}[expected]
     verdict = ending.judge(owner, tally, NOW)
@@ -353,6 +369,7 @@ def test_a_pod_that_somebody_deletes_has_failed_unless_it_must_end_first(policy,
     tally = tallying.Tally(job(**policy), [pod("a", going=True), pod("b", "Succeeded", going=True)])
     assert (tally.failed, len(tally.terminating), len(tally.active)) == (failed, 1, 0)
     assert tally.succeeded == 1
+    assert [each["metadata"]["name"] for each in tally.new_failures] == ["a"] * failed
 
 
 def test_an_index_counts_once_and_only_below_the_completions():
@@ -363,6 +380,8 @@ def test_an_index_counts_once_and_only_below_the_completions():
     assert (tally.completed, tally.succeeded, tally.new_successes) == ({0, 1, 3}, 3, 1)
     assert tally.written() == {"uncountedTerminatedPods": {}, "succeeded": 3, "completedIndexes": "0,1,3"}
     assert len(tally.released(over=False)) == 4
+    none = tallying.Tally(owner, [pod("a", index=1)])
+    assert (none.written(), none.released(over=False)) == ({"uncountedTerminatedPods": {}}, [])
     for text, place in (("5", 5), ("x", None), ("1234567890", None), (None, None)):
         assert tallying.index(pod("a", index=text)) == place
 
@@ -373,6 +392,7 @@ def test_indexes_are_written_as_ranges_of_three_and_more_and_read_back():
             text = indexes.write(chosen)
             assert indexes.parse(text, 6) == set(chosen)
     assert indexes.write([7, 0, 2, 3, 4, 5, 9, 10]) == "0,2-5,7,9,10"
+    assert indexes.write([0, 1, 2]) == "0-2"
     assert indexes.parse("0,2-5,x,3-,-4,7", 5) == {0, 2, 3, 4}
     assert indexes.parse(None, 5) == set()
 
@@ -385,6 +405,7 @@ def test_a_job_that_has_enough_says_so_at_once_and_that_it_is_complete_when_all_
     status, notes = ending.status(owner, tally, verdict, NOW, made=0, leaving=frozenset({"u-b"}))
     assert counts({"status": status})[1] == ["SuccessCriteriaMet"]
     assert (status["terminating"], status.get("active"), notes) == (1, None, [])
+    assert verdict.message == "Reached expected number of succeeded pods"
     owner, _ = lived(owner, [good])
     assert counts(owner) == ({"succeeded": 1}, ["SuccessCriteriaMet", "Complete"])
     assert owner["status"]["completionTime"] == stamp(1000)
@@ -432,6 +453,12 @@ def test_a_finished_job_is_deleted_when_its_time_to_live_is_over():
         (None, pod("a", tracked=False), False),
         (job(going=True), pod("a", "Failed"), True),
         (job(going=True), pod("a"), False),
+        (job(going=True, podReplacementPolicy="Failed"), pod("a", going=True), True),
+        (None, pod("a", owner="", label="j"), True),
+        (None, pod("a", owner="", label="k"), False),
+        (job(going=True), pod("a", owner="", label="j", going=True, app="k"), True),
+        (job(), pod("a", owner="", label="j", going=True, app="k"), False),
+        (None, pod("a", of="k"), False),
         (job(), pod("a", owner="u-earlier"), True),
         (job({"startTime": stamp(1)}), pod("a", owner="u-earlier"), False),
         (job(managedBy="someone.else/x"), pod("a", "Failed"), False),
@@ -448,6 +475,66 @@ def test_pods_that_nobody_will_count_any_more_are_let_go(owner, owned, released)
         if isinstance(step.request, effects.Patch) and step.request.kind == kinds.POD
     ]
     assert let_go == ["a"] * released
+
+
+def test_a_pod_that_must_end_first_has_not_failed_and_starts_no_pause():
+    owner = job(parallelism=2, podReplacementPolicy="Failed")
+    assert numbers(owner, [pod("a", going=True)], requests.Moment(START)) == (1, 0, None)
+
+
+def test_a_job_that_is_over_lets_go_a_pod_that_was_never_counted():
+    ended = {"conditions": [{"type": "Failed", "status": "True"}]}
+    observed = seen(pod("a", going=True))
+    observed.feed(kinds.BATCH_JOB, "ADDED", job(ended, podReplacementPolicy="Failed"))
+    assert [step.request.name for step in Jobs().reconcile("a", "j", observed, NOW).steps] == ["a"]
+
+
+def test_what_is_counted_is_written_against_the_version_that_was_read_and_without_pods_that_were_refused():
+    observed = seen(pod("a", "Failed", ended=1))
+    observed.feed(kinds.BATCH_JOB, "ADDED", job(parallelism=2))
+    found = Jobs().reconcile("a", "j", observed, NOW)
+    for steps, active in ((found.steps, 2), (found.when_refused("no"), None)):
+        (written,) = [each.request for each in steps if getattr(each.request, "subresource", "") == "status"]
+        assert (written.body["metadata"]["resourceVersion"], written.body["status"].get("active")) == ("5", active)
+        assert written.body["status"]["startTime"] == stamp(1000)
+        (released,) = [each.request for each in steps if getattr(each.request, "name", "") == "a"]
+        assert released.body == {"metadata": {"finalizers": None, "resourceVersion": "3"}}
+    kept = pod("b")
+    kept["metadata"]["finalizers"].append("x")
+    assert tallying.release(kept).request.body["metadata"]["finalizers"] == ["x"]
+
+
+def test_a_gang_is_made_before_its_pods_which_name_it():
+    owner = job(completionMode="Indexed", completions=2, parallelism=2)
+    observed = seen()
+    observed.feed(kinds.BATCH_JOB, "ADDED", owner)
+    (workload,) = Jobs(gangs=True).reconcile("a", "j", observed, NOW).steps
+    assert workload.request.kind is kinds.WORKLOAD
+    group = pod("g", tracked=False)
+    observed.feed(kinds.NATIVE_POD_GROUP, "ADDED", group)
+    made = [each.request.manifest for each in Jobs(gangs=True).reconcile("a", "j", observed, NOW).steps[:2]]
+    assert [each["spec"]["schedulingGroup"] for each in made] == [{"podGroupName": "g"}] * 2
+    assert list(Jobs(gangs=True).concerns(kinds.NATIVE_POD_GROUP, group, observed)) == [("a", "j")]
+
+
+@pytest.mark.parametrize(
+    ("each", "concerned"),
+    [
+        (pod("a"), ["j"]),
+        (pod("a", owner="", label="k", app="x"), ["k"]),
+        (pod("a", owner="", label="k", app="x", tracked=False), []),
+        (pod("a", owner="", app="x"), []),
+        (pod("a", owner="u-x", of="x", label="k", app="x"), ["x"]),
+    ],
+)
+def test_a_pod_concerns_its_job_and_one_without_an_owner_the_job_that_has_not_counted_it(each, concerned):
+    observed = seen(each)
+    observed.feed(kinds.BATCH_JOB, "ADDED", job())
+    assert list(Jobs().concerns(kinds.POD, each, observed)) == [("a", name) for name in concerned]
+    stranger = {"metadata": {"name": "g", "namespace": "a"}}
+    other = {"apiVersion": "x/v1", "kind": "Other", "name": "o", "uid": "u", "controller": True}
+    for manifest in (stranger, {"metadata": {**stranger["metadata"], "ownerReferences": [other]}}):
+        assert list(Jobs(gangs=True).concerns(kinds.NATIVE_POD_GROUP, manifest, observed)) == []
 
 
 def test_a_job_looks_again_when_it_will_have_run_too_long():

@@ -50,6 +50,12 @@ def test_a_job_that_is_no_gang_or_has_begun_runs_as_ever(other):
     assert gangs.of(other, [], known()) == gangs.Gang()
 
 
+def test_two_pods_are_a_gang_and_a_job_that_does_not_say_how_many_run_at_once_has_one():
+    assert gangs.of(job(parallelism=2, completions=2), [], known()).steps
+    assert gangs.of(job(parallelism=None, completions=1), [], known()) == gangs.Gang()
+    assert gangs.of(job(parallelism=None, completions=2), [], known()) == gangs.Gang()
+
+
 def test_a_job_with_pods_runs_as_ever():
     assert gangs.of(job(), [{"metadata": {"name": "p"}}], known()) == gangs.Gang()
 
@@ -59,6 +65,8 @@ def test_a_workload_comes_first_then_a_group_then_pods_that_name_it():
     made = step.request.manifest
     (template,) = made["spec"]["podGroupTemplates"]
     assert template == {"name": "j-pgt-0", "schedulingPolicy": {"gang": {"minCount": 4}}}
+    (owner,) = made["metadata"]["ownerReferences"]
+    assert (owner["name"], owner["controller"], owner["blockOwnerDeletion"]) == ("j", True, True)
     assert step.request.kind is kinds.WORKLOAD
     (again,) = gangs.of(job(), [], known()).steps
     assert again.request.manifest["metadata"]["name"] == made["metadata"]["name"]
@@ -68,7 +76,10 @@ def test_a_workload_comes_first_then_a_group_then_pods_that_name_it():
     assert step.request.kind is kinds.NATIVE_POD_GROUP
     assert made["spec"]["schedulingPolicy"] == {"gang": {"minCount": 4}}
     assert made["spec"]["podGroupTemplateRef"] == {"workload": {"workloadName": "w", "podGroupTemplateName": "t"}}
-    assert [each["name"] for each in made["metadata"]["ownerReferences"]] == ["j", "w"]
+    assert [(each["name"], each.get("controller")) for each in made["metadata"]["ownerReferences"]] == [
+        ("j", True),
+        ("w", None),
+    ]
 
     found = gangs.of(job({"startTime": "now"}), [{}], known(WORKLOAD, GROUP))
     assert (found.group["metadata"]["name"], found.steps) == ("g", [])

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 Manifest = dict[str, Any]
 Note = tuple[str, str, str]
-_DONE = ("Reached expected number of succeeded pods", "CompletionsReached")
 
 
 class JobEnd(msgspec.Struct, frozen=True):
@@ -49,7 +48,7 @@ def judge(job: Manifest, tally: Tally, moment: Moment) -> JobEnd:
     if tally.failed > limit or (_restarts_in_place(spec) and _restarted(tally) > limit):
         return JobEnd("failing", "BackoffLimitExceeded", "Job has reached the specified backoff limit")
     if _is_enough(tally):
-        return JobEnd("succeeding", _DONE[1], _DONE[0])
+        return JobEnd("succeeding", "CompletionsReached", "Reached expected number of succeeded pods")
     if spec.get("suspend") is True:
         return JobEnd("suspended")
     due = deadline(job, moment)
@@ -77,7 +76,7 @@ def deadline(job: Manifest, moment: Moment) -> int | None:
     """Give when a Job that runs will have run too long."""
     spec, status = manifests.mapping(job, "spec"), manifests.mapping(job, "status")
     seconds = spec.get("activeDeadlineSeconds")
-    if not isinstance(seconds, int) or spec.get("suspend") is True:
+    if not isinstance(seconds, int):
         return None
     began = manifests.moment_of(status.get("startTime")) or moment.now
     return moment.reaches(began, seconds * duration.SECOND)

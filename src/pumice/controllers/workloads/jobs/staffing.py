@@ -62,7 +62,7 @@ def _wanted(job: Manifest, tally: Tally) -> int:
     if tally.completions is None:
         # Once one has succeeded the others are left to end, and none is started in place of one that does.
         return len(tally.active) if tally.succeeded else parallelism
-    return max(0, min(tally.completions - tally.succeeded, parallelism))
+    return min(tally.completions - tally.succeeded, parallelism)
 
 
 def _surplus(job: Manifest, tally: Tally) -> list[Manifest]:
