@@ -138,6 +138,36 @@ def test_a_set_that_is_going_or_whose_name_another_has_changes_nothing():
     assert told(looked_at(subject(**PARALLEL), stranger)) == ["+1", "+2"]
 
 
+def test_pods_are_taken_in_and_a_revision_made_before_anything_else():
+    orphan, other = pod(0), pod(1)
+    del orphan["metadata"]["ownerReferences"]
+    del other["metadata"]["ownerReferences"]
+    other["metadata"]["name"] = "other"
+    confirmed, adopted = (step.request for step in looked_at(subject(), orphan, other).steps)
+    assert (type(confirmed), type(adopted), adopted.name) == (requests.Confirm, effects.Patch, "s-0")
+    observed = Observed()
+    observed.feed(kinds.STATEFUL_SET, "ADDED", subject())
+    controller = stateful_sets.StatefulSets()
+    (first,) = controller.reconcile("a", "s", observed, NOW).steps
+    assert first.request.kind == manifests.CONTROLLER_REVISION
+    observed.feed(kinds.POD, "ADDED", orphan)
+    both = controller.reconcile("a", "s", observed, NOW).steps
+    assert [step.request.kind for step in both[1:]] == [kinds.POD, manifests.CONTROLLER_REVISION]
+    assert controller.reconcile("a", "other", observed, NOW) == requests.Reconciled()
+    assert list(controller.concerns(kinds.POD, pod(0), observed)) == [("a", "s")]
+    assert list(controller.concerns(kinds.PERSISTENT_VOLUME_CLAIM, pod(0), observed)) == []
+
+
+def test_old_revisions_are_forgotten_when_nothing_else_is_to_be_done_and_one_pod_is_wanted_where_nobody_says_how_many():
+    for replicas, gone in ((2, []), (1, ["s-older"])):
+        older = manifests.CONTROLLER_REVISION, revision("s-older", 0, {"spec": {}})
+        found = looked_at(subject(replicas, revisionHistoryLimit=0), pod(0), others=[older])
+        assert [each.request.name for each in found.steps if isinstance(each.request, requests.Delete)] == gone
+    silent = subject()
+    del silent["spec"]["replicas"]
+    assert told(looked_at(silent, pod(0))) == []
+
+
 def made(found, kind=kinds.POD):
     return [
         step.request.manifest
@@ -233,6 +263,8 @@ def test_the_status_counts_pods_and_the_update_is_current_once_all_are_of_it_and
     assert (patch["updateRevision"], patch["observedGeneration"]) == ("s-new", 4)
     assert "kept" not in patch
     assert "collisionCount" not in patch
+    (fresh, *_) = looked_at(subject()).steps
+    assert fresh.request.body["status"]["collisionCount"] == 0
 
 
 def test_a_set_looks_again_when_a_pod_will_have_been_ready_for_long_enough():
@@ -258,6 +290,10 @@ def test_a_new_template_becomes_the_newest_revision_and_one_that_comes_back_too(
         "x",
     )
     assert told["metadata"]["name"] == first.update == f"s-{first.code}"
+    assert len(first.code) >= 5
+    taken = Observed()
+    taken.feed(manifests.CONTROLLER_REVISION, "ADDED", revision(first.update, 1, OLD))
+    assert history.read(owner, kinds.STATEFUL_SET, taken).update not in ("", "s-None", first.update)
     observed.feed(manifests.CONTROLLER_REVISION, "ADDED", revision("s-b", 7, TEMPLATE))
     present = history.read(owner, kinds.STATEFUL_SET, observed)
     assert (present.update, present.code, present.steps) == ("s-b", "b", [])
@@ -275,3 +311,5 @@ def test_the_oldest_revisions_beyond_the_limit_are_forgotten_but_none_that_is_li
     past = history.History(revisions, "s-r3", "r3", [])
     gone = history.forgotten(subject(revisionHistoryLimit=limit), past, {"s-r3", "s-r0"})
     assert [step.request.name for step in gone] == left
+    many = history.History([revision(f"s-{number}", number, OLD) for number in range(12)], "", "", [])
+    assert [step.request.name for step in history.forgotten(subject(), many, ())] == ["s-0", "s-1"]

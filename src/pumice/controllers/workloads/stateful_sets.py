@@ -146,10 +146,8 @@ def _updated(members: _Members, moment: Moment) -> list[Step]:
             room -= 1
         stale = pod is not None and _revision(pod) != members.history.update
         if pod is not None and stale and not manifests.is_going(pod) and number >= members.wanted.start + partition:
-            broken = not pods.is_available(pod, pause, moment)
-            if room > 0 or (broken and room == 0):
-                steps.append(pods.delete(pod))
-                room -= not broken
+            steps.append(pods.delete(pod))
+            room -= pods.is_available(pod, pause, moment)  # one that is not has been counted
         if room <= 0:
             break
     return steps
