@@ -25,7 +25,7 @@ import pytest
 from tests.mutants import putting_in, tracing
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
 
     from tests.mutants.changing import Mutant
     from tests.mutants.putting_in import Functions
@@ -60,27 +60,39 @@ class Child:
     def __init__(self, does: Callable[[BinaryIO], object], patience: float = float("inf")) -> None:
         self._end, end = os.pipe()
         self._until = time.monotonic() + patience
+        self.told = b""
         self._pid = os.fork()
         if self._pid == 0:
             _live(does, end)
         os.close(end)
 
     def fileno(self) -> int:
-        """Give what can be read once there is an answer."""
+        """Give what can be read once it has said something."""
         return self._end
 
-    def is_late(self) -> bool:
-        """Tell whether it should have answered by now."""
-        return time.monotonic() > self._until
+    def has_ended(self) -> bool:
+        """Take in what it says, and tell whether that is all."""
+        said = os.read(self._end, 1 << 20)
+        self.told += said
+        if not said:
+            os.close(self._end)
+            os.waitpid(self._pid, 0)
+        return not said
 
-    def answer(self) -> bytes:
-        """Give what it said, and see it off."""
-        if self.is_late():
+    def hurry(self) -> None:
+        """End it if it should have said everything by now."""
+        if time.monotonic() > self._until:
             os.kill(self._pid, signal.SIGKILL)
-        with os.fdopen(self._end, "rb") as end:
-            told = end.read()
-        os.waitpid(self._pid, 0)
-        return told
+
+
+def first_to_end(children: Collection[Child]) -> list[Child]:
+    """Wait until one of them has ended, or several."""
+    while True:
+        for child in children:
+            child.hurry()
+        ended = [child for child in select.select(list(children), [], [], 1.0)[0] if child.has_ended()]
+        if ended:
+            return ended
 
 
 def _live(does: Callable[[BinaryIO], object], end: int) -> None:
@@ -160,18 +172,20 @@ class Trying:
     def _recorded(self) -> dict[str, Run]:
         """Run the tests, shared out among processes; those that fail or take long are left out."""
         items, count = list(self._items.values()), self._workers
-        asked = [Child(lambda out, part=items[place::count]: self._record(part, out)) for place in range(count)]
-        found = [entry for child in asked for entry in _entries(child.answer())]
-        return {test: run for test, run in found if run is not None}
+        waiting = [items[place::count] for place in range(count)]
+        busy = {Child(lambda out, part=part: self._record(part, out)): part for part in waiting}
+        found: dict[str, Run] = {}
+        while busy:
+            for child in first_to_end(busy):
+                # Whoever takes too long ends his copy, and the next goes on behind him.
+                part, told = busy.pop(child), _entries(child.told)
+                found |= {test: run for test, run in told if run is not None}
+                left = part[len(told) + 1 :]
+                if left:
+                    busy[Child(lambda out, left=left: self._record(left, out))] = left
+        return found
 
     def _record(self, items: list[pytest.Item], out: BinaryIO) -> None:
-        """Let copies run the tests; whoever takes too long ends his copy, and the next goes on behind him."""
-        while items:
-            told = Child(lambda out, items=items: self._record_in_turn(items, out)).answer()
-            out.write(told)
-            items = items[len(_entries(told)) + 1 :]
-
-    def _record_in_turn(self, items: list[pytest.Item], out: BinaryIO) -> None:
         for item, following in zip(items, [*items[1:], None], strict=True):
             self._failed = False
             signal.setitimer(signal.ITIMER_PROF, LONGEST)
@@ -205,12 +219,9 @@ class Trying:
         return NOBODY
 
     def _take(self, busy: dict[Child, Verdict]) -> None:
-        """Take what the first says who has an answer or is late."""
-        done: list[Child] = []
-        while not done:
-            done = select.select(list(busy), [], [], 1.0)[0] or [child for child in busy if child.is_late()]
-        for child in done:
-            verdict, told = busy.pop(child), child.answer()
+        """Take what the first says who has ended."""
+        for child in first_to_end(busy):
+            verdict, told = busy.pop(child), child.told
             if told == NOT_PUT_IN:
                 verdict = verdict._replace(is_put_in=False)
             elif told != NOBODY:

@@ -104,14 +104,14 @@ def test_the_lines_and_functions_that_a_test_runs_are_taken_down(path, module):
     with tracing.Tracer((path,)) as tracer:
         module.room(1, 1, [])
     run = tracer.run()
-    assert run.lines == {f"{path}:{SOURCE.splitlines().index(line) + 1}" for line in RUN_WHERE_THERE_IS_ROOM}
-    assert run.functions == {f"{path}:room"}
+    assert run.lines == {path: {SOURCE.splitlines().index(line) + 1 for line in RUN_WHERE_THERE_IS_ROOM}}
+    assert run.functions == {path: {"room"}}
 
 
 def test_the_quickest_tests_that_run_a_line_are_chosen_within_a_budget_and_else_those_that_call_the_function(path):
     change = the_change(path, "free + asked")
-    line, function = {f"{path}:{change.line}"}, {f"{path}:room"}
-    around = {"calls": tracing.Run(0.1, frozenset(), function), "other": tracing.Run(0.1, frozenset(), {"x:room"})}
+    line, function = {path: frozenset({change.line})}, {path: frozenset({"room"})}
+    around = {"calls": tracing.Run(0.1, {}, function), "other": tracing.Run(0.1, {"x": line[path]}, {"x": {"room"}})}
     slow, quick, usual = (tracing.Run(seconds, line, function) for seconds in (9.0, 1.0, 2.0))
     runs = {**around, "slow": slow, "quick": quick, "usual": usual}
     assert tracing.able(change, runs, 4.0) == ["quick", "usual"]
@@ -120,9 +120,14 @@ def test_the_quickest_tests_that_run_a_line_are_chosen_within_a_budget_and_else_
 
 
 def test_a_copy_that_breaks_down_says_nothing_and_one_that_is_late_is_ended():
-    assert noticing.Child(lambda out: out.write(b"yes")).answer() == b"yes"
-    assert noticing.Child(lambda _: 1 / 0).answer() == b""
-    assert noticing.Child(lambda _: signal.pause(), patience=-1.0).answer() == b""
+    said = "".join(map(str, range(100_000))).encode()  # more than a pipe holds
+    for does, patience, told in (
+        (lambda out: out.write(said), 60.0, said),
+        (lambda _: 1 / 0, 60.0, b""),
+        (lambda _: signal.pause(), -1.0, b""),
+    ):
+        (child,) = noticing.first_to_end([noticing.Child(does, patience)])
+        assert child.told == told
 
 
 TESTS = """

@@ -7,22 +7,23 @@ import threading
 import time
 from collections import Counter, defaultdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
 
 if TYPE_CHECKING:
     from types import CodeType, FrameType
 
     from tests.mutants.changing import Mutant
 
+T = TypeVar("T")
 TRACED = 50  # calls of a function in one test whose lines are taken down
 
 
 class Run(NamedTuple):
-    """What a test does: its seconds, the lines that it runs, and the functions that it calls, as path:line and path:function."""
+    """What a test does: its seconds, and by path the lines that it runs and the functions that it calls."""
 
     seconds: float
-    lines: frozenset[str]
-    functions: frozenset[str]
+    lines: dict[str, frozenset[int]]
+    functions: dict[str, frozenset[str]]
 
 
 class Tracer:
@@ -48,9 +49,10 @@ class Tracer:
 
     def run(self) -> Run:
         """Give what was taken down."""
-        lines = frozenset(f"{path}:{line}" for path, found in self._lines.items() for line in found)
-        functions = (f"{code.co_filename}:{code.co_qualname.replace('.<locals>', '')}" for code in self._calls)
-        return Run(self._seconds, lines, frozenset(functions))
+        functions: dict[str, set[str]] = defaultdict(set)
+        for code in self._calls:
+            functions[code.co_filename].add(code.co_qualname.replace(".<locals>", ""))
+        return Run(self._seconds, _frozen(self._lines), _frozen(functions))
 
     def _called(self, frame: FrameType, _event: str, _: Any) -> Any:
         code = frame.f_code
@@ -73,12 +75,16 @@ class Tracer:
         return note
 
 
+def _frozen(found: dict[str, set[T]]) -> dict[str, frozenset[T]]:
+    return {path: frozenset(each) for path, each in found.items()}
+
+
 def able(mutant: Mutant, runs: dict[str, Run], budget: float) -> list[str]:
     """Give the quickest tests that run the changed line, as many as the budget of seconds allows; where none is known to, those that call the function."""
-    path = Path(mutant.path).resolve()
-    line, function = f"{path}:{mutant.line}", f"{path}:{mutant.function}"
-    found = [(run.seconds, test) for test, run in runs.items() if line in run.lines]
-    found = found or [(run.seconds, test) for test, run in runs.items() if function in run.functions]
+    path = str(Path(mutant.path).resolve())
+    found = [(run.seconds, test) for test, run in runs.items() if mutant.line in run.lines.get(path, ())]
+    if not found:
+        found = [(run.seconds, test) for test, run in runs.items() if mutant.function in run.functions.get(path, ())]
     chosen, left = [], budget
     for seconds, test in sorted(found):
         if left < seconds and chosen:
