@@ -80,15 +80,18 @@ def _frozen(found: dict[str, set[T]]) -> dict[str, frozenset[T]]:
 
 
 def able(mutant: Mutant, runs: dict[str, Run], budget: float) -> list[str]:
-    """Give the quickest tests that run the changed line, as many as the budget of seconds allows; where none is known to, those that call the function."""
+    """Give the tests that run the changed line, as many as the budget of seconds allows; where none is known to, those that call the function.
+
+    Those come first that run many lines of that file in little time: they are likely to be about it.
+    """
     path = str(Path(mutant.path).resolve())
-    found = [(run.seconds, test) for test, run in runs.items() if mutant.line in run.lines.get(path, ())]
+    found = [test for test, run in runs.items() if mutant.line in run.lines.get(path, ())]
     if not found:
-        found = [(run.seconds, test) for test, run in runs.items() if mutant.function in run.functions.get(path, ())]
+        found = [test for test, run in runs.items() if mutant.function in run.functions.get(path, ())]
     chosen, left = [], budget
-    for seconds, test in sorted(found):
-        if left < seconds and chosen:
+    for test in sorted(found, key=lambda test: (runs[test].seconds / (1 + len(runs[test].lines.get(path, ()))), test)):
+        if left < runs[test].seconds and chosen:
             break
         chosen.append(test)
-        left -= seconds
+        left -= runs[test].seconds
     return chosen
