@@ -108,7 +108,7 @@ def test_the_lines_and_functions_that_a_test_runs_are_taken_down(path, module):
     assert run.functions == {path: {"room"}}
 
 
-def test_tests_that_run_a_line_are_chosen_within_a_budget_the_quickest_by_lines_of_its_file_first_and_else_those_that_call_the_function(
+def test_tests_that_run_a_line_are_chosen_within_a_budget_quick_and_narrow_ones_first_and_else_those_that_call_the_function(
     path,
 ):
     change = the_change(path, "free + asked")
@@ -119,8 +119,8 @@ def test_tests_that_run_a_line_are_chosen_within_a_budget_the_quickest_by_lines_
     assert tracing.able(change, runs, 4.0) == ["quick", "usual"]
     assert tracing.able(change, runs, 0.5) == ["quick"]
     assert tracing.able(change, around, 4.0) == ["calls"]
-    deep = tracing.Run(2.5, {path: frozenset(range(20))}, function)
-    assert tracing.able(change, {**runs, "deep": deep}, 4.0) == ["deep", "quick"]
+    broad = tracing.Run(0.5, {**line, "other": frozenset(range(9))}, function)
+    assert tracing.able(change, {**runs, "broad": broad}, 4.0) == ["quick", "usual", "broad"]
 
 
 def test_a_copy_that_breaks_down_says_nothing_and_one_that_is_late_is_ended():

@@ -79,17 +79,22 @@ def _frozen(found: dict[str, set[T]]) -> dict[str, frozenset[T]]:
     return {path: frozenset(each) for path, each in found.items()}
 
 
+def _breadth(run: Run, path: str) -> float:
+    """Give how many lines a test runs for each that it runs of a file."""
+    return sum(map(len, run.lines.values())) / (len(run.lines.get(path, ())) or 1)
+
+
 def able(mutant: Mutant, runs: dict[str, Run], budget: float) -> list[str]:
     """Give the tests that run the changed line, as many as the budget of seconds allows; where none is known to, those that call the function.
 
-    Those come first that run many lines of that file in little time: they are likely to be about it.
+    Those come first that take little time and run little else than that file: they are about it.
     """
     path = str(Path(mutant.path).resolve())
     found = [test for test, run in runs.items() if mutant.line in run.lines.get(path, ())]
     if not found:
         found = [test for test, run in runs.items() if mutant.function in run.functions.get(path, ())]
     chosen, left = [], budget
-    for test in sorted(found, key=lambda test: (runs[test].seconds / (1 + len(runs[test].lines.get(path, ()))), test)):
+    for test in sorted(found, key=lambda test: (runs[test].seconds * _breadth(runs[test], path), test)):
         if left < runs[test].seconds and chosen:
             break
         chosen.append(test)
