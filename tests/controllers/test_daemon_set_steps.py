@@ -143,6 +143,8 @@ def test_a_pod_is_pinned_to_its_node_and_says_of_which_template_it_is():
     labels = step.manifest["metadata"]["labels"]
     assert (labels[history.LABEL], labels["pod-template-generation"], labels["app"]) == ("new", "4", "x")
     assert step.manifest["metadata"]["name"].startswith("s-")
+    (owner,) = step.manifest["metadata"]["ownerReferences"]
+    assert (owner["uid"], owner["controller"], owner["blockOwnerDeletion"]) == ("u-s", True, True)
 
 
 @pytest.mark.parametrize(
@@ -237,6 +239,31 @@ def test_a_pinned_pod_keeps_what_its_template_asks_for_but_the_names_of_nodes():
     assert len(node_fit.tolerations({"tolerations": own, "hostNetwork": True})) == 7
 
 
+def test_pods_are_taken_in_and_a_revision_made_before_anything_else():
+    orphan = pod("a", "n1")
+    del orphan["metadata"]["ownerReferences"]
+    confirmed, adopted = (step.request for step in looked_at(subject(), [orphan]).steps)
+    assert (type(confirmed), type(adopted), adopted.name) == (requests.Confirm, effects.Patch, "a")
+    observed = Observed()
+    observed.feed(kinds.DAEMON_SET, "ADDED", subject())
+    controller = daemon_sets.DaemonSets()
+    (first,) = controller.reconcile("a", "s", observed, NOW).steps
+    assert first.request.kind == manifests.CONTROLLER_REVISION
+    observed.feed(kinds.POD, "ADDED", orphan)
+    both = controller.reconcile("a", "s", observed, NOW).steps
+    assert [step.request.kind for step in both[1:]] == [kinds.POD, manifests.CONTROLLER_REVISION]
+    assert controller.reconcile("a", "other", observed, NOW) == requests.Reconciled()
+    assert list(controller.concerns(kinds.POD, ALL[0], observed)) == [("a", "s")]
+    assert list(controller.concerns(kinds.NODE, node("n"), observed)) == [("a", "s")]
+
+
+def test_old_revisions_are_forgotten_when_nothing_else_is_to_be_done():
+    past = {"metadata": owned("s-old", labels={history.LABEL: "old"}), "data": {}, "revision": 1}
+    for pods, gone in ((ALL, ["-s-old"]), (ALL[:2], ["+n3"])):
+        found = looked_at(subject(revisionHistoryLimit=0), pods, others=[(manifests.CONTROLLER_REVISION, past)])
+        assert (told(found), found.size) == (gone, len(pods) + 3)
+
+
 # ---- ReplicaSets
 
 
@@ -315,3 +342,6 @@ def test_a_replica_set_counts_its_pods_and_says_when_it_was_refused_one():
     kept = replicas(failing)
     assert "conditions" not in kept.steps[0].request.body["status"]
     assert replicas(subject("ReplicaSet", replicas=0)).again is None
+    assert replica_sets.ReplicaSets().reconcile("a", "gone", Observed(), NOW) == requests.Reconciled()
+    empty = replicas(subject("ReplicaSet", replicas=0)).steps[0].request.body["status"]
+    assert empty == {"replicas": 0, "terminatingReplicas": 0, "observedGeneration": 4}

@@ -46,7 +46,7 @@ class ReplicaSets:
         changes = [] if manifests.is_going(replica_set) else self._changes(replica_set, spec, active, observed)
         status = _status(replica_set, owned, moment)
         creating = any(isinstance(step.request, effects.Create) for step in changes)
-        if not creating or len(active) >= manifests.number(spec, "replicas", 1):
+        if not creating:
             status = manifests.without_condition(status, _FAILURE)
         steps += steps_to.write_status(self.kind, replica_set, status)
         return requests.Reconciled(
@@ -61,15 +61,13 @@ class ReplicaSets:
     ) -> list[Step]:
         wanted = manifests.number(spec, "replicas", 1)
         namespace = replica_set["metadata"].get("namespace", "")
-        if len(active) < wanted:
+        if len(active) <= wanted:
             free = naming.free_names(f"{manifests.name(replica_set)}-", namespace, manifests.uid(replica_set), observed)
             template = spec.get("template")
             return [
                 pods.create(pods.from_template(replica_set, self.kind, template, next(free)))
                 for _ in range(wanted - len(active))
             ]
-        if len(active) == wanted:
-            return []
         beside = Counter(manifests.mapping(pod, "spec").get("nodeName", "") for pod in active)
         ordered = sorted(
             active, key=lambda pod: pods.first_to_go(pod, beside[manifests.mapping(pod, "spec").get("nodeName", "")])
