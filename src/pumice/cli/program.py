@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from importlib import import_module
 from pathlib import PurePath
@@ -11,6 +12,7 @@ import click
 
 import pumice
 from pumice.cli.volcano import programs
+from pumice.server.threads import interpreter
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -115,6 +117,9 @@ def program() -> None:
 
 def main() -> None:
     """Run the program under the name it was called by: as itself, as a plugin of kubectl, as vcctl or one of its companions."""
+    gc.set_threshold(
+        *interpreter.THRESHOLDS
+    )  # modules stay, too: a tenth of a start would be spent looking for garbage
     called = PurePath(sys.argv[0]).name if sys.argv else ""
     if called in programs.NAMES:
         programs.find(called)(prog_name=called)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -78,9 +77,7 @@ def command(
         raise click.UsageError("name at least one scenario file or folder, for example: pumice test scenarios/")
     from pumice.scenario import format as scenario_format  # noqa: PLC0415  imports numpy, which help does not need
     from pumice.scenario import report, results, suite  # noqa: PLC0415  imports numpy, which help does not need
-    from pumice.server.threads import interpreter  # noqa: PLC0415  as above
 
-    gc.set_threshold(*interpreter.THRESHOLDS)  # as in the running scheduler
     known = plugins_dir.load(folder)
     policy = _policy(config, known) if config else None
     try:
