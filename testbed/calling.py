@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
+import select
 import socket
 import ssl
 import time
+import weakref
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from testbed import waiting
@@ -14,6 +17,10 @@ from testbed import waiting
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
+
+
+_KEPT_SECONDS = 20.0
+"""How long a connection is kept: less than the 75 and 90 seconds after which the servers of `pumice up` and Kubernetes end one."""
 
 
 class Answer(NamedTuple):
@@ -32,12 +39,14 @@ class CallError(Exception):
 
 
 class Caller:
-    """Sends requests to an API server, each over a connection of its own; without a token it is anonymous."""
+    """Sends requests to an API server, over a connection that is kept for the next one; without a token it is anonymous."""
 
     def __init__(self, port: int, token: str, ca_file: Path) -> None:
         self.port = port
         self.token = token
         self.context = ssl.create_default_context(cafile=ca_file)
+        self._kept: list[tuple[float, http.client.HTTPConnection]] = []
+        weakref.finalize(self, _close, self._kept)
 
     def call(self, method: str, path: str, body: Any = None, **options: Any) -> Any:
         """Return the decoded body; raise CallError for a status of 300 or above.
@@ -66,11 +75,28 @@ class Caller:
         timeout: float = waiting.PATIENCE,
     ) -> Answer:
         """Return the answer whatever its status; OSError if the server cannot be reached."""
-        connection = http.client.HTTPSConnection("127.0.0.1", self.port, timeout=timeout, context=self.context)
+        connection = self._connection(timeout)
         sent = {"Content-Type": content_type, "Accept": accept, **(headers or {})}
         if self.token:
             sent["Authorization"] = f"Bearer {self.token}"
-        return _exchange(connection, method, path, None if body is None else json.dumps(body), sent)
+        answer = _exchange(connection, method, path, None if body is None else json.dumps(body), sent)
+        if connection.sock is not None:
+            self._kept.append((time.monotonic(), connection))
+        return answer
+
+    def close(self) -> None:
+        """End the connections that are kept; whoever serves in this process is not to be stopped before that."""
+        _close(self._kept)
+
+    def _connection(self, timeout: float) -> http.client.HTTPConnection:
+        """Take a connection that nobody uses and the other side has not ended, or a new one."""
+        while self._kept:
+            since, connection = self._kept.pop()
+            if time.monotonic() - since < _KEPT_SECONDS and not select.select([connection.sock], [], [], 0)[0]:
+                connection.sock.settimeout(timeout)
+                return connection
+            connection.close()
+        return http.client.HTTPSConnection("127.0.0.1", self.port, timeout=timeout, context=self.context)
 
     def is_ready(self) -> bool:
         """Tell whether the server says that it is ready."""
@@ -100,7 +126,8 @@ class _SocketConnection(http.client.HTTPConnection):
 def etcd_is_healthy(path: Path) -> bool:
     """Tell whether the etcd behind a Unix socket serves."""
     try:
-        return _exchange(_SocketConnection(path), "GET", "/health", None, {}).status == http.client.OK
+        with contextlib.closing(_SocketConnection(path)) as connection:
+            return _exchange(connection, "GET", "/health", None, {}).status == http.client.OK
     except (OSError, http.client.HTTPException):
         return False
 
@@ -112,7 +139,8 @@ def compact_etcd(path: Path) -> None:
 
 
 def _etcd(path: Path, method: str, body: Any) -> Any:
-    answer = _exchange(_SocketConnection(path), "POST", method, json.dumps(body), {})
+    with contextlib.closing(_SocketConnection(path)) as connection:
+        answer = _exchange(connection, "POST", method, json.dumps(body), {})
     if answer.status != http.client.OK:
         raise CallError(f"etcd {method}: {answer.status} {answer.body}", answer)
     return answer.body
@@ -121,13 +149,20 @@ def _etcd(path: Path, method: str, body: Any) -> Any:
 def _exchange(
     connection: http.client.HTTPConnection, method: str, path: str, body: str | None, headers: Mapping[str, str]
 ) -> Answer:
+    """Send a request and read its answer; the connection is closed if that breaks down, or its server wants it."""
     try:
         connection.request(method, path, body, headers)
         response = connection.getresponse()
         text = response.read().decode(errors="replace")
-    finally:
+    except BaseException:
         connection.close()
+        raise
     try:
         return Answer(response.status, json.loads(text))
     except ValueError:
         return Answer(response.status, text)
+
+
+def _close(kept: list[tuple[float, http.client.HTTPConnection]]) -> None:
+    while kept:
+        kept.pop()[1].close()

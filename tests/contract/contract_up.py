@@ -26,6 +26,7 @@ class UpServer:
         return self
 
     def __exit__(self, *_):
+        self._caller.close()
         self._thread.stop()
 
     @property

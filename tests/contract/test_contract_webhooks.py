@@ -81,8 +81,7 @@ def until_asked(server, namespace, webhook, path):
 
 
 def answer(server, method, path, body=None, content_type="application/json"):
-    authority = server.ca_file
-    return calling.Caller(server.port, server.token, authority).answer(method, path, body, content_type=content_type)
+    return server.answer(method, path, body, content_type=content_type)
 
 
 def maps(namespace, name=""):

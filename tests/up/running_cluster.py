@@ -57,6 +57,7 @@ class RunningCluster:
         self._authority.write_bytes(
             base64.b64decode(self._document["clusters"][0]["cluster"]["certificate-authority-data"])
         )
+        self.caller = self._caller()
 
     def _lines(self):
         """Give what is printed, line by line as it comes, until the process ends."""
@@ -80,8 +81,7 @@ class RunningCluster:
         self.lines.close()
         return status
 
-    @property
-    def caller(self):
+    def _caller(self):
         """Ask it with the standard library."""
         cluster = self._document["clusters"][0]["cluster"]
         token = next(each["user"]["token"] for each in self._document["users"] if "token" in each["user"])
