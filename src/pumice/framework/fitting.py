@@ -23,9 +23,10 @@ Mask = npt.NDArray[np.bool_]
 
 def room(subject: Subject, nodes: Nodes) -> Mask:
     """Tell which nodes have room for one subject."""
-    if subject.request.unoffered:
+    request = subject.request
+    if request.unoffered:
         return np.zeros(len(nodes), dtype=np.bool_)
-    fits: Mask = room_for_many(subject.alone(nodes.table.vocabulary), nodes)[0]
+    fits: Mask = np.logical_and.reduce(nodes.kept(_room)[request.asked, 0] >= request.needed[:, None], axis=0)
     return fits
 
 
