@@ -43,6 +43,8 @@ def etcd(programs: Programs, folder: Path) -> list[str]:
         f"--initial-advertise-peer-urls={nobody}",
         f"--initial-cluster=default={nobody}",
         "--quota-backend-bytes=8589934592",
+        "--heartbeat-interval=500",  # in milliseconds: it would have nobody to tell that it is there ten times a second
+        "--election-timeout=5000",
     ]
 
 

@@ -20,8 +20,10 @@ pytest_plugins = ["testbed.fixtures"]
 _IMPLIED = (
     ("fixture", "api_server", "kube"),
     ("fixture", "gated_api_server", "kube"),
+    ("fixture", "gated_api_server", "apart"),
     ("fixture", "old_api_server", "old_etcd"),
     ("marker", "old_etcd", "kube"),
+    ("marker", "old_etcd", "apart"),
     ("fixture", "helm", "helm"),
     ("fixture", "go_clients", "go_clients"),
     ("fixture", "volcano_programs", "go_clients"),
@@ -58,6 +60,10 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ["SSL_CERT_FILE"] = _TRUSTED
     config.addinivalue_line("markers", "kube: needs a real API server (implied by the fixture api_server)")
     config.addinivalue_line("markers", "old_etcd: needs an old etcd besides (implied by the fixture old_api_server)")
+    config.addinivalue_line(
+        "markers",
+        "apart: needs an API server besides that of all, and comes after those that do not, so that it lives for a short time",
+    )
     config.addinivalue_line("markers", "browser: needs a real browser")
     config.addinivalue_line("markers", "long: takes long, and is begun early, so that nobody waits for it at the end")
     config.addinivalue_line("markers", "helm: needs helm (implied by the fixture helm)")
@@ -74,10 +80,11 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_itemcollected(item: pytest.Item) -> None:
     """Mark what asks for a server, before `-m` selects."""
-    fixtures = getattr(item, "fixturenames", ())
+    held = {"fixture": set(getattr(item, "fixturenames", ())), "marker": {mark.name for mark in item.iter_markers()}}
     for kind, name, marker in _IMPLIED:
-        if name in fixtures if kind == "fixture" else item.get_closest_marker(name):
+        if name in held[kind]:
             item.add_marker(marker)
+            held["marker"].add(marker)
 
 
 @pytest.hookimpl(trylast=True)
@@ -85,7 +92,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Take out what cannot run; last, so that only what would have run is counted. Workers put first what needs a server, and then what takes long."""
     config.stash[_MISSING] = missing = _missing(items)
     if hasattr(config, "workerinput"):
-        items.sort(key=lambda item: (_comes_later(item), item.get_closest_marker("long") is None))
+        items.sort(key=_order)
     if _in_ci():
         missing = tuple(marker for marker in missing if marker in _BEYOND_CI)
     counts = config.stash[_LEFT_OUT]
@@ -110,6 +117,15 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
     return True
 
 
+def _order(item: pytest.Item) -> tuple[bool, bool, bool]:
+    """Say which tests come first in a worker: those that need the server that they share, those that need others besides, and of each those that take long."""
+    return (
+        _comes_later(item),
+        item.get_closest_marker("apart") is not None,
+        item.get_closest_marker("long") is None,
+    )
+
+
 def _comes_later(item: pytest.Item) -> bool:
     """Tell whether a test needs no server: those that do stand together, so that few workers start one."""
     return item.get_closest_marker("kube") is None
@@ -124,7 +140,8 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 def _missing(items: Sequence[pytest.Item]) -> tuple[str, ...]:
     """Return the markers that nothing here can serve; look only for what some test needs."""
-    wanted = [marker for marker in _NEEDS if any(item.get_closest_marker(marker) for item in items)]
+    carried = {mark.name for item in items for mark in item.iter_markers()}
+    wanted = [marker for marker in _NEEDS if marker in carried]
     found: dict[str, Callable[[], object]] = {
         "kube": provide.binaries,
         "old_etcd": old_etcd.find,

@@ -19,7 +19,7 @@ BASIC = {"basic": {}}
 PROTECTION = "scheduling.k8s.io/podgroup-protection"
 
 
-@pytest.fixture(params=["up", pytest.param("kube", marks=pytest.mark.kube)])
+@pytest.fixture(params=["up", pytest.param("kube", marks=[pytest.mark.kube, pytest.mark.apart])])
 def server(request):
     """An API server: that of `pumice up`, or a real one with the gates open."""
     return request.getfixturevalue("gated_api_server" if request.param == "kube" else "up_server")

@@ -27,7 +27,7 @@ from pumice.server.logs import logs
 from pumice.server.threads import clocks
 from testbed import waiting
 
-pytestmark = pytest.mark.kube
+pytestmark = [pytest.mark.kube, pytest.mark.apart]
 
 VOLCANO = "batch.volcano.sh/v1alpha1"
 

@@ -18,7 +18,7 @@ from pumice.kube.calls.paths import path
 from pumice.manifests import text, workload
 from testbed import processes, waiting
 
-pytestmark = pytest.mark.kube
+pytestmark = [pytest.mark.kube, pytest.mark.apart]
 
 ROOT = Path(__file__).parents[2]
 NODES = 2

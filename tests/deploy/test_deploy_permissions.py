@@ -27,7 +27,7 @@ from pumice.model.volumes import VolumeDecision
 from pumice.server.configuration import sources
 from testbed import waiting
 
-pytestmark = pytest.mark.kube
+pytestmark = [pytest.mark.kube, pytest.mark.apart]
 
 RNG = random.Random(1)  # noqa: S311  spreads retries
 

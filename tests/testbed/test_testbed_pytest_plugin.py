@@ -100,6 +100,17 @@ def test_workers_begin_with_what_takes_long(run):
     assert [line.split("::")[1].strip() for line in lines if "PASSED" in line] == ["test_long", "test_short"]
 
 
+def test_workers_run_what_needs_another_server_after_what_needs_that_of_all(run, bare):
+    assets = programs(bare / "assets", *provide.PROGRAMS)
+    tests = (
+        "import pytest\ndef test_plain(): pass\n@pytest.mark.kube\n@pytest.mark.apart\ndef test_other(): pass\n"
+        "@pytest.mark.kube\ndef test_usual(): pass\n"
+    )
+    _, lines = run("-v", "-p", "xdist", "-n", "1", tests=tests, KUBEBUILDER_ASSETS=str(assets))
+    passed = [line.split("::")[1].strip() for line in lines if "PASSED" in line]
+    assert passed == ["test_usual", "test_other", "test_plain"]
+
+
 SHARING = """
 import pathlib, pytest
 @pytest.fixture(scope="session")
