@@ -261,7 +261,7 @@ class Volcano:
             return {field: status.get(field, 0) for field in fields}
 
         found = {name: each.get("status", {}) for name, each in self.items("jobs").items()}
-        return {name: (each["state"]["phase"], counts(each)) for name, each in found.items()}
+        return {name: (each.get("state", {}).get("phase", ""), counts(each)) for name, each in found.items()}
 
 
 def test_jobs_of_a_running_volcano_run_on_under_ours_and_nothing_is_made_again_or_touched(server, namespace):
