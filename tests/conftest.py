@@ -14,13 +14,14 @@ import pytest
 from hypothesis import settings
 
 import pumice
+from drawing import drawn
 from pumice.framework import observing
 from pumice.framework.breakdowns import PluginBreakdownError
 from pumice.server.threads import interpreter
 
 pytest_plugins = ["testbed.pytest_plugin", "testbed.pytest_times"]
 
-settings.register_profile("same", derandomize=True, deadline=None)
+settings.register_profile("same", derandomize=True, deadline=None, max_examples=drawn(100))
 settings.register_profile("new", deadline=None, print_blob=True)
 settings.load_profile("new" if os.environ.get("PUMICE_FUZZ") else "same")
 

@@ -9,6 +9,7 @@ import admission_objects as objects
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from drawing import drawn
 from pumice.admission import patches, remarks, rules
 from pumice.admission.requests import Request, RuleSettings
 from pumice.api import kinds
@@ -142,7 +143,7 @@ def mistakes(draw: st.DrawFn, job: dict[str, Any]) -> tuple[Path, Any, Path]:
     return draw(st.sampled_from(found))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=drawn(60), deadline=None)
 @given(jobs())
 def test_a_valid_job_passes_and_stays_as_it_is_when_completed_twice(job):
     request = Request(operation="CREATE", object=copy.deepcopy(job), namespace="default", name="train")
@@ -157,7 +158,7 @@ def test_a_valid_job_passes_and_stays_as_it_is_when_completed_twice(job):
     assert objects.refusals(once, old=once) == []
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=drawn(150), deadline=None)
 @given(st.data())
 def test_a_single_mistake_is_found_at_its_field(data):
     job = data.draw(jobs())
@@ -192,7 +193,7 @@ MANIFESTS = (
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=drawn(300), deadline=None)
 @given(st.data())
 def test_whatever_is_written_anywhere_gets_a_verdict(data):
     manifest = data.draw(st.sampled_from(MANIFESTS))
@@ -211,7 +212,7 @@ def test_whatever_is_written_anywhere_gets_a_verdict(data):
     objects.judged(broken, old=broken, around=around, operation="DELETE")
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=drawn(200), deadline=None)
 @given(st.dictionaries(st.text(max_size=3), JSON, max_size=4), st.dictionaries(st.text(max_size=3), JSON, max_size=4))
 def test_a_difference_applied_gives_the_other_document(old, new):
     from pumice.apiserver.patching import json_patch
@@ -257,7 +258,7 @@ def amount(queue: dict[str, Any] | None, *path: str) -> int:
     return value if isinstance(value, int) else 0
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=drawn(60), deadline=None)
 @given(trees())
 def test_every_queue_of_a_tree_that_keeps_its_promises_passes(tree):
     around = objects.known(*tree)
@@ -267,7 +268,7 @@ def test_every_queue_of_a_tree_that_keeps_its_promises_passes(tree):
         assert objects.refusals(objects.edited(each, ("spec", "weight"), 7), old=each, around=around) == []
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=drawn(100), deadline=None)
 @given(st.data())
 def test_a_promise_that_is_broken_is_found_at_its_field(data):
     tree = data.draw(trees())

@@ -15,6 +15,7 @@ import admission_objects as objects
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
+from drawing import drawn
 from pumice.admission.requests import RuleSettings
 
 EVENTS = {"*", "PodFailed", "PodEvicted", "PodPending", "Unknown", "TaskCompleted", "TaskFailed", "JobUpdated"}
@@ -230,7 +231,7 @@ AROUND = (
 )
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=drawn(400), deadline=None)
 @given(jobs())
 def test_a_job_that_the_peer_admits_is_not_refused(job):
     admitted = job_passes(job)
@@ -242,7 +243,7 @@ def test_a_job_that_the_peer_admits_is_not_refused(job):
     assert admitted or found.refusals, job  # nor is admission laxer, as far as the list goes
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=drawn(200), deadline=None)
 @given(st.lists(st.tuples(some("a", "b", "c", "x_y", "n" * 70), st.lists(some("a", "b", "c", "gone"), max_size=2, unique=True)), min_size=1, max_size=4))  # fmt: skip
 def test_a_flow_is_refused_exactly_where_the_peer_refuses_it(entries):
     flow = objects.job_flow(a=[])
@@ -256,7 +257,7 @@ def test_a_flow_is_refused_exactly_where_the_peer_refuses_it(entries):
 AMOUNTS = st.dictionaries(some("cpu", "memory", "nvidia.com/gpu", "odd/one/here"), some("0", "1", "2.5", "3", "-1"), max_size=2)  # fmt: skip
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=drawn(300), deadline=None)
 @given(AMOUNTS, AMOUNTS, AMOUNTS, some("root", "above"))
 def test_a_queue_that_the_peer_admits_is_not_refused(guaranteed, deserved, ceiling, parent):
     above = objects.queue(
@@ -277,7 +278,7 @@ def test_a_queue_that_the_peer_admits_is_not_refused(guaranteed, deserved, ceili
     assert not (admitted and found.refusals), found.refusals
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=drawn(150), deadline=None)
 @given(jobs(), some("0 3 * * *", "@every 5s", "0 0 31 2 *", "@hourly"), some(None, "UTC", "Europe/Berlin"))
 def test_a_cron_job_is_admitted_whatever_its_jobs_will_come_to(job, schedule, zone):
     made = objects.cron_job(schedule=schedule, jobTemplate={"spec": job["spec"]})
@@ -287,7 +288,7 @@ def test_a_cron_job_is_admitted_whatever_its_jobs_will_come_to(job, schedule, zo
     assert objects.judged(made, settings=LENIENT).refusals == []
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=drawn(150), deadline=None)
 @given(st.from_regex(r"[+]?[0-9]{1,11}%{0,2}", fullmatch=True))
 def test_a_budget_is_refused_exactly_where_the_peer_cannot_read_it(text):
     number, percent = int(text.strip("%")), text.endswith("%")

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from drawing import drawn
 from pumice.api import core, decoding, kinds, meta, scheduling
 
 GROUP = {
@@ -230,7 +231,7 @@ def scrambled(draw):
     return manifest
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=drawn(400), deadline=None)
 @given(scrambled())
 def test_any_manifest_is_an_object_or_a_named_error_and_bytes_agree(manifest):
     decoded = both(manifest)

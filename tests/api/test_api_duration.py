@@ -2,6 +2,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from drawing import drawn
 from pumice.api import duration
 
 LONGEST = (2**63 - 1) // 1000
@@ -85,7 +86,7 @@ def test_durations_are_written_as_go_writes_them(microseconds, text):
     assert duration.format_duration(microseconds) == text
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=drawn(300), deadline=None)
 @given(st.integers(-LONGEST, LONGEST))
 def test_a_written_duration_reads_as_itself(microseconds):
     assert duration.parse(duration.format_duration(microseconds)) == microseconds

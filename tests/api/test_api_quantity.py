@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from drawing import drawn
 from pumice.api import quantity
 
 LARGEST = 2**63 - 1
@@ -41,21 +42,21 @@ def reference(number: str, factor: Fraction) -> Fraction:
     return Fraction(value.quantize(Decimal("1e-9"), rounding=ROUND_UP, context=context))
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=drawn(400), deadline=None)
 @given(texts)
 def test_every_suffix_parses_to_the_value_of_decimal_arithmetic(text):
     number, suffix = text
     assert quantity.parse(number + suffix) == reference(number, SUFFIXES[suffix])
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=drawn(300), deadline=None)
 @given(texts, exponents)
 def test_every_exponent_parses_to_the_value_of_decimal_arithmetic(text, exponent):
     number, _ = text
     assert quantity.parse(number + exponent) == reference(number, Fraction(10) ** int(exponent[1:]))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=drawn(300), deadline=None)
 @given(texts, st.sampled_from([1, 1000, 10**9]))
 def test_scaling_rounds_away_from_zero_and_saturates(text, factor):
     number, suffix = text
@@ -64,7 +65,7 @@ def test_scaling_rounds_away_from_zero_and_saturates(text, factor):
     assert quantity.scaled(number + suffix, factor) == max(-LARGEST, min(LARGEST, away))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=drawn(300), deadline=None)
 @given(st.integers(-LARGEST, LARGEST))
 def test_formatted_amounts_parse_back_to_themselves(amount):
     assert quantity.parse(quantity.format_milli(amount)) * 1000 == amount
@@ -72,13 +73,13 @@ def test_formatted_amounts_parse_back_to_themselves(amount):
     assert quantity.parse(quantity.format_whole(amount)) == amount
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=drawn(200), deadline=None)
 @given(st.floats(allow_nan=False, allow_infinity=False))
 def test_a_float_is_its_shortest_decimal_text(number):
     assert quantity.parse(number) == quantity.parse(repr(number))
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=drawn(500), deadline=None)
 @given(st.text(max_size=80))
 def test_any_text_is_a_quantity_or_a_named_error(text):
     try:

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from drawing import drawn
 from pumice.api import timestamp
 
 NEW_YEAR = 1_767_225_600_000_000
@@ -73,7 +74,7 @@ def test_a_time_outside_the_calendar_is_refused(microseconds):
         timestamp.format_timestamp(microseconds)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=drawn(300), deadline=None)
 @given(st.datetimes(timezones=st.just(dt.UTC)))
 def test_a_written_timestamp_reads_as_itself(moment):
     microseconds = (moment - dt.datetime(1970, 1, 1, tzinfo=dt.UTC)) // dt.timedelta(microseconds=1)

@@ -9,6 +9,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from drawing import drawn
 from pumice.api import documents
 
 
@@ -220,7 +221,7 @@ def test_messages_stay_short():
 
 
 @given(st.text(max_size=200))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=drawn(150), deadline=None)
 def test_any_text_is_read_or_refused(text):
     line = 1
     try:

@@ -7,6 +7,7 @@ from configuration_catalog import CATALOG, SHIPPED
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from drawing import drawn
 from pumice.framework import configuration
 from pumice.framework.configuration import ConfigurationHolder
 
@@ -111,7 +112,7 @@ PIECES = st.one_of(
 
 
 @given(st.sampled_from(GOOD), st.lists(st.tuples(st.integers(0, 700), st.integers(0, 30), PIECES), max_size=5))
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=drawn(600), deadline=None)
 def test_a_mutated_file_is_accepted_or_refused_with_lines(text, changes):
     for at, length, piece in changes:
         start = at % (len(text) + 1)
@@ -154,7 +155,7 @@ PATHS = st.sampled_from(
 
 
 @given(PATHS, VALUES)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=drawn(300), deadline=None)
 def test_a_value_of_any_type_anywhere_is_accepted_or_refused(path, value):
     import json
 

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from drawing import drawn
 from pumice.api import duration, time_zones, timestamp
 from pumice.controllers.cron_jobs import cron_fields, schedules
 from pumice.controllers.cron_jobs.cron_fields import ScheduleError
@@ -104,7 +105,7 @@ moments = st.tuples(st.sampled_from(CHANGES), st.integers(-50 * 3600, 26 * 3600)
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=drawn(150), deadline=None)
 @given(lines(), st.sampled_from(ZONES), moments, st.integers(0, SECOND))
 def test_the_next_start_is_the_first_minute_that_is_meant(line, name, moment, part):
     zone = zoneinfo.ZoneInfo(name)
@@ -116,7 +117,7 @@ def test_the_next_start_is_the_first_minute_that_is_meant(line, name, moment, pa
         assert found == wanted
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=drawn(60), deadline=None)
 @given(lines(), st.sampled_from(ZONES), moments, st.integers(0, 2 * 24 * 3600))
 def test_the_latest_start_of_a_span_is_the_last_minute_that_is_meant(line, name, moment, seconds):
     zone = zoneinfo.ZoneInfo(name)

@@ -3,6 +3,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from drawing import drawn
 from pumice.framework import branching
 
 
@@ -50,7 +51,7 @@ def pop_and_check(queue, inside):
     inside.remove(popped)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=drawn(150), deadline=None)
 @given(shape=st.lists(st.text("ab", min_size=1, max_size=3), min_size=1, max_size=8), steps=st.lists(STEPS))
 def test_a_tree_queue_gives_the_order_of_the_flat_keys(shape, steps):
     _, items = forest(shape)

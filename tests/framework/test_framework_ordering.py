@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builders import GANG, Desk, group, node, pod
+from drawing import drawn
 from pumice.cache.effects import Bind
 from pumice.framework.configuration import SWITCHES, PluginSetting
 from pumice.framework.ordering import Ordering
@@ -98,7 +99,7 @@ operations = st.lists(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=drawn(150), deadline=None)
 @given(operations=operations)
 def test_the_first_out_is_always_the_first_of_now(operations):
     items = [Item(str(i), i % 3) for i in range(6)]
@@ -134,7 +135,7 @@ rounds = st.lists(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=drawn(200), deadline=None)
 @given(rounds=rounds)
 def test_items_that_lead_leave_together_as_they_would_one_by_one(rounds):
     items = [Item(f"{i:02}", i % 3) for i in range(12)]
@@ -262,7 +263,7 @@ NAMED = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=drawn(60), deadline=None)
 @given(groups=st.lists(NAMED, max_size=4), broken=st.booleans())
 def test_tasks_of_many_jobs_are_put_in_order_at_once_as_those_of_each_job(groups, broken):
     desk = Desk('actions: "allocate"\ntiers:\n- plugins: [{name: gang}, {name: odd}]\n', OddFirst)

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from drawing import drawn
 from pumice.api import kinds
 from pumice.cache import effects
 from pumice.kube.writes import agenda
@@ -74,7 +75,7 @@ def work(plan, put, flying, step, numbers):
         plan.done(ended)
 
 
-@settings(max_examples=200)
+@settings(max_examples=drawn(200))
 @given(st.lists(STEP, max_size=60))
 def test_effects_on_one_object_run_one_at_a_time_in_order_and_none_is_lost(steps):
     plan, put, flying, numbers = agenda.Agenda(), {}, [], []
@@ -89,7 +90,7 @@ def test_effects_on_one_object_run_one_at_a_time_in_order_and_none_is_lost(steps
     assert plan._behind == {}
 
 
-@settings(max_examples=100)
+@settings(max_examples=drawn(100))
 @given(st.lists(STEP, max_size=40))
 def test_clearing_gives_everything_that_is_not_in_flight(steps):
     plan, put, flying, numbers = agenda.Agenda(), {}, [], []
@@ -129,7 +130,7 @@ def state(performed):
     return made
 
 
-@settings(max_examples=300)
+@settings(max_examples=drawn(300))
 @given(st.lists(WRITTEN, max_size=40), st.booleans())
 def test_what_is_left_out_makes_no_difference_in_the_end(steps, bound):
     plan, all_of_them, performed, left_out = agenda.Agenda(), [], [], []

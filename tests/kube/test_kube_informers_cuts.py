@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from watch_server import KIND, WatchServer
 from watch_sink import CheckingSink
 
+from drawing import drawn
 from pumice.kube.watches.informers import Informers
 from pumice.kube.watches.watching import WatchSpec
 from testbed import waiting
@@ -72,7 +73,7 @@ def check(script, streaming, first=()):
     asyncio.run(run())
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=drawn(400), deadline=None)
 @given(
     st.lists(STEPS, max_size=40),
     st.sampled_from(["offered", "offered", "refused", "broken"]),

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from drawing import drawn
 from pumice.api import kinds
 from pumice.kube import election, errors, lease
 from pumice.kube.access.endpoint import Connection
@@ -230,7 +231,7 @@ def act(runner, server, what, now):
                 server.write(write)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=drawn(400), deadline=None)
 @given(actions, st.lists(st.integers(-(10**9), 10**9), min_size=3, max_size=3))
 def test_no_two_candidates_may_write_at_once(steps, skews):
     server = Server()

@@ -9,6 +9,7 @@ import virtual_loop
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from drawing import drawn
 from pumice.kube.calls.limiter import Limiter, TokenBucket
 
 
@@ -93,7 +94,7 @@ def test_a_burst_below_one_would_let_nothing_through(rate, burst):
         Limiter(rate, burst)
 
 
-@settings(max_examples=60)
+@settings(max_examples=drawn(60))
 @given(
     st.floats(0.5, 5000),
     st.integers(1, 50),
@@ -106,7 +107,7 @@ def test_in_no_window_more_passes_than_burst_and_rate_allow(rate, burst, arrival
             assert last - first + 1 <= burst + (times[last] - times[first]) * rate + 1e-6
 
 
-@settings(max_examples=60)
+@settings(max_examples=drawn(60))
 @given(st.floats(0.5, 5000), st.integers(1, 50), st.lists(st.floats(0, 20), min_size=1, max_size=80))
 def test_nobody_waits_longer_than_needed(rate, burst, arrivals):
     arrivals = sorted(arrivals)

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scripted import CLOSE, HANG, ScriptedServer, chunked, client, refuse
 
+from drawing import drawn
 from pumice.api import kinds
 from pumice.kube import errors
 from pumice.kube.calls.lines import LineSplitter
@@ -131,7 +132,7 @@ def test_a_line_without_an_end_is_bounded():
         splitter.feed(b"678901")
 
 
-@settings(max_examples=200)
+@settings(max_examples=drawn(200))
 @given(st.lists(st.binary(max_size=30).map(lambda data: data.replace(b"\n", b"."))), st.lists(st.integers(0, 400)))
 def test_lines_are_the_same_wherever_chunks_are_cut(texts, cuts):
     data = b"".join(text + b"\n" for text in texts)

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from drawing import drawn
 from pumice.api import decoding, kinds
 from pumice.kube import errors
 from pumice.kube.watches import arrivals, discovery, nested_json, recovery
@@ -104,7 +105,7 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=drawn(200), deadline=None)
 @given(
     st.dictionaries(st.text(max_size=3), JSON, max_size=3),
     st.lists(JSON.filter(lambda each: isinstance(each, dict | list)), max_size=4),

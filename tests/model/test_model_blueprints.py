@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import builders
+from drawing import drawn
 from pumice.api import decoding
 from pumice.model import requests, resources, shape, task
 
@@ -59,7 +60,7 @@ def _pod(name, spec, status):
 
 
 @given(st.lists(pods(), min_size=2, max_size=8))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=drawn(300), deadline=None)
 def test_shapes_are_the_same_as_if_each_was_worked_out(manifests):
     kept, plain = shape.Shapes(), shape.Shapes()
     decoded = [decoding.decode(manifest) for manifest in manifests]

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from drawing import drawn
 from pumice.api import decoding
 from pumice.model import requests
 from pumice.scenario import requests as second
@@ -103,7 +104,7 @@ def pods(draw):
 
 
 @given(pods())
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=drawn(400), deadline=None)
 def test_a_pod_takes_what_the_rules_say_one_by_one(pod):
     expected = slow(pod)
     counted = requests.of_pod(decoding.decode(pod))

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builders import Desk, group, metadata, node, pod
+from drawing import drawn
 from pumice.model.hypernodes import ROOT
 
 
@@ -204,7 +205,7 @@ def test_a_status_that_others_write_on_a_hyper_node_wakes_nobody():
     st.lists(st.tuples(st.integers(0, 11), st.integers(1, 3)), max_size=12),
     st.integers(0, 11),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=drawn(60), deadline=None)
 def test_sums_of_domains_follow_what_changes_on_their_nodes(racks, placed, going):
     desk = Desk().feed(*(node(f"n{i:02d}", cpu=str(4 + i)) for i in range(12)), group("g", 1))
     desk.feed(*(hyper(f"s{k}", 1, *(f"n{i:02d}" for i in rack)) for k, rack in enumerate(racks)))

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import builders
+from drawing import drawn
 from pumice.model import carriers, kinship
 from pumice.model.carriers import Carriers
 from pumice.model.counts import DomainCounts
@@ -222,7 +223,7 @@ class Story:
 EVENTS = ("node", "lose_node", "pod", "pod", "pod", "pod", "lose_pod", "namespace", "service")
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=drawn(60), deadline=None)
 @given(seed=st.integers(0, 2**32))
 def test_counts_are_what_a_recount_gives_after_any_events_and_decisions(seed):
     story = Story(seed)

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builders import Desk, group, node, pod
+from drawing import drawn
 from pumice.api import core, meta
 from pumice.model import (
     attributes,
@@ -442,7 +443,7 @@ def shown(columns):
     )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=drawn(60), deadline=None)
 @given(batches=st.lists(st.lists(STATED, max_size=3), max_size=6))
 def test_columns_that_are_patched_are_those_that_would_be_made_anew(batches):
     desk = Desk().feed(*(node(f"n-{number:02}") for number in range(20))).apply()

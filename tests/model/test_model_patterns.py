@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builders import Desk, node
+from drawing import drawn
 from pumice.model import pattern_parsing, patterns
 
 LEAVES = [
@@ -72,7 +73,7 @@ made = st.recursive(
 )
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=drawn(400), deadline=None)
 @given(pattern=made.map(numbered), names=st.lists(st.text("ab-0A{}].", max_size=7), max_size=8))
 def test_all_ways_at_once_find_what_one_after_another_finds(pattern, names):
     automaton, searcher = patterns.Automaton(pattern_parsing.parse(pattern)), patterns.searcher(pattern)

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builders import Desk, group, node, pod, queue
+from drawing import drawn
 from pumice.plugins.drf.plugin import Drf, Shares
 
 CONFIGURATION = """
@@ -82,7 +83,7 @@ def test_terminating_pods_no_longer_count():
 AMOUNTS = st.integers(0, 2**53)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=drawn(100), deadline=None)
 @given(
     total=st.lists(AMOUNTS, min_size=4, max_size=4),
     held=st.lists(st.lists(AMOUNTS, min_size=4, max_size=4), min_size=1),
@@ -104,7 +105,7 @@ def test_shares_at_once_are_exact_beyond_what_a_float_holds(pick):
     assert counted.tolist() == [max(row[i] / total[i] for i in range(4)) for row in held]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=drawn(100), deadline=None)
 @given(total=st.integers(1, 2**40), held=st.integers(0, 2**40), factor=st.integers(1, 1000))
 def test_scaling_a_resource_everywhere_changes_no_share(total, held, factor):
     plain = Shares(np.array([total, 0, 7], dtype=np.int64)).of(np.array([held, 3, 1], dtype=np.int64))

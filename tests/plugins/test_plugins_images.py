@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builders import Desk, group, node, pod
+from drawing import drawn
 from pumice.framework.subject import Subject
 from pumice.model.shape import image_name
 from pumice.plugins.nodeorder import images
@@ -51,7 +52,7 @@ def test_kp11_large_images_that_many_nodes_have_count_most(nodes, wanted, expect
 names = st.sampled_from(["a", "b:v1", "r:5000/c", "d@sha256:0f"])
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=drawn(80), deadline=None)
 @given(
     nodes=st.lists(
         st.dictionaries(names.map(image_name), st.integers(0, 1500 * MI), max_size=3), min_size=1, max_size=5

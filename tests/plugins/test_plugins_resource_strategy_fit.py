@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builders import Desk, group, node, pod
+from drawing import drawn
 from pumice.framework import configuration, registry
 from pumice.framework.reasons import Code
 from pumice.framework.subject import Subject
@@ -279,7 +280,7 @@ def plain(listed, offered, held, asked, weight):
     return float(points * 100 * weight / total) if total else 0.0
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=drawn(100), deadline=None)
 @given(kinds, st.lists(st.tuples(amounts, amounts), min_size=1, max_size=4), amounts, st.integers(1, 20))
 def test_every_node_gets_the_score_of_the_plain_rule_within_its_bounds(listed, nodes, asked, weight):
     chosen = listed or {"cpu": (LEAST, 1), "memory": (LEAST, 1)}

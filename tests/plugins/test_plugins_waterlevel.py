@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from drawing import drawn
 from pumice.plugins.proportion import water_level
 
 GI = 2**30
@@ -99,7 +100,7 @@ def held_at(height, queues):
     return sum(max(Fraction(least), min(height * w, Fraction(max(wanted, least)))) for w, wanted, least in queues)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=drawn(300), deadline=None)
 @given(units, vessels)
 def test_level_is_where_the_vessels_hold_the_total(total, queues):
     high = [max(wanted, least) for _, wanted, least in queues]
@@ -117,7 +118,7 @@ def test_level_is_where_the_vessels_hold_the_total(total, queues):
     ]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=drawn(200), deadline=None)
 @given(units, vessels)
 def test_deserved_sums_to_at_most_the_total_between_guarantee_and_wish(total, queues):
     found = single(total, queues).amounts[:, 0].tolist()
@@ -126,7 +127,7 @@ def test_deserved_sums_to_at_most_the_total_between_guarantee_and_wish(total, qu
         assert least <= part <= max(wanted, least)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=drawn(200), deadline=None)
 @given(units, vessels, st.integers(1, 100))
 def test_more_weight_never_means_less(total, queues, more):
     weight, wanted, least = queues[0]
@@ -138,7 +139,7 @@ def test_more_weight_never_means_less(total, queues, more):
     assert all(b <= a for a, b in zip(before[1:], after[1:], strict=True))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=drawn(200), deadline=None)
 @given(units, st.lists(st.tuples(vessel, st.integers()), min_size=1, max_size=8))
 def test_order_of_queues_plays_no_part(total, numbered):
     plain = single(total, [queue for queue, _ in numbered]).amounts[:, 0].tolist()
@@ -147,7 +148,7 @@ def test_order_of_queues_plays_no_part(total, numbered):
     assert [plain[i] for i in order] == shuffled
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=drawn(200), deadline=None)
 @given(units, vessels, st.integers(1, 65535))
 def test_queue_that_wants_nothing_changes_nothing(total, queues, weight):
     alone = single(total, queues)
@@ -156,7 +157,7 @@ def test_queue_that_wants_nothing_changes_nothing(total, queues, weight):
     assert beside.exact[:-1] == alone.exact
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=drawn(200), deadline=None)
 @given(
     st.integers(0, 10**6),
     st.lists(st.tuples(st.integers(1, 9), st.integers(0, 10**6), st.integers(0, 10**6)), min_size=1),
@@ -190,7 +191,7 @@ def rounds(total, weights, wanted):
     return part
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=drawn(150), deadline=None)
 @given(st.integers(0, 10**5), st.lists(st.tuples(st.integers(1, 20), st.integers(0, 10**5)), min_size=1, max_size=6))
 def test_without_guarantees_the_level_is_where_the_rounds_end(total, queues):
     found = single(total, [(w, wanted, 0) for w, wanted in queues]).amounts[:, 0].tolist()
@@ -234,7 +235,7 @@ def legacy_rounds(total, weights, request):
     return [[int(x) for x in row] for row in part]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=drawn(150), deadline=None)
 @given(
     st.tuples(st.integers(1, 500), st.integers(1, 500)),
     st.lists(st.tuples(st.integers(1, 9), st.integers(0, 300), st.integers(0, 300)), min_size=1, max_size=6),

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from drawing import drawn
 from pumice.scenario import requests
 
 
@@ -94,7 +95,7 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=drawn(150), deadline=None)
 @given(spec=JSON, status=JSON)
 def test_no_manifest_breaks_the_count(spec, status):
     assert all(amount >= 0 for amount in requests.of_pod({"spec": spec, "status": status}).values())

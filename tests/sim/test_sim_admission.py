@@ -3,6 +3,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sim_objects import SECOND, T0, cluster, node, pod, pod_group, priority_class, queue, stored
 
+from drawing import drawn
 from pumice.api import timestamp
 from pumice.sim import errors
 from pumice.sim.clock import START
@@ -323,7 +324,7 @@ JUNK = st.recursive(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=drawn(150), deadline=None)
 @given(st.sampled_from([pod(), node(), pod_group(), queue()]), JUNK, JUNK, JUNK)
 def test_no_spec_or_status_breaks_the_cluster(manifest, spec, status, labels):
     odd = {**manifest, "spec": spec, "status": status, "metadata": {**manifest["metadata"], "labels": labels}}

@@ -2,6 +2,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from drawing import drawn
 from pumice.sim.clock import START, VirtualClock
 
 
@@ -44,7 +45,7 @@ def test_time_never_goes_back(back):
         back(clock)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=drawn(50), deadline=None)
 @given(st.lists(st.integers(0, 50), max_size=20), st.lists(st.integers(0, 20), max_size=5))
 def test_however_time_is_cut_the_same_timers_happen_in_the_same_order(instants, cuts):
     def run(steps):

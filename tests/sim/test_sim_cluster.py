@@ -3,6 +3,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sim_objects import SECOND, Mirror, cluster, node, pod, pod_group, pod_key, queue, stored
 
+from drawing import drawn
 from pumice.api import kinds
 from pumice.cache import effects
 from pumice.sim import cluster as cluster_module
@@ -421,7 +422,7 @@ def play(actions):
     return simulated, mirror
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=drawn(80), deadline=None)
 @given(ACTIONS)
 def test_a_cache_always_mirrors_the_store_and_every_run_is_the_same(actions):
     simulated, mirror = play(actions)

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from drawing import drawn
 from pumice.sim import structure
 
 SCALARS = st.none() | st.booleans() | st.integers(0, 2) | st.sampled_from(["", "x"])
@@ -28,7 +29,7 @@ def merge_as_the_standard_writes_it(target, patch):
     return result
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=drawn(200), deadline=None)
 @given(MAPS, MAPS)
 def test_merge_follows_the_standard_and_changes_neither_side(target, patch):
     before = copy.deepcopy((target, patch))
@@ -37,14 +38,14 @@ def test_merge_follows_the_standard_and_changes_neither_side(target, patch):
     assert (target, patch) == before
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=drawn(100), deadline=None)
 @given(MAPS, MAPS)
 def test_merging_twice_changes_nothing_and_gives_the_same_object(target, patch):
     once = structure.merged(target, patch)
     assert structure.merged(once, patch) is once
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=drawn(100), deadline=None)
 @given(JSON)
 def test_a_copy_is_equal_and_shares_no_container(value):
     def containers(item):

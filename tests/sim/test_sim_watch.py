@@ -3,6 +3,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sim_objects import node, pod, pod_key
 
+from drawing import drawn
 from pumice.api import kinds
 from pumice.sim import errors, history
 from pumice.sim.clock import VirtualClock
@@ -124,7 +125,7 @@ def act(store, clock, verb, name, number):
         store.compact(store.resource_version)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=drawn(150), deadline=None)
 @given(VERBS)
 def test_who_applies_events_always_equals_a_list_even_over_compactions(verbs):
     clock = VirtualClock()
@@ -154,7 +155,7 @@ def test_who_applies_events_always_equals_a_list_even_over_compactions(verbs):
     assert versions == list(range(len(versions)))
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=drawn(50), deadline=None)
 @given(VERBS)
 def test_the_same_verbs_give_the_same_store(verbs):
     def run():

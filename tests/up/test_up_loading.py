@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from loaded_cluster import LoadedCluster
 
+from drawing import drawn
 from pumice.api import kinds, timestamp
 from pumice.server import dump
 from pumice.sim.identity import Key
@@ -138,7 +139,7 @@ KINDS = [
 
 
 @pytest.mark.long
-@settings(max_examples=60)
+@settings(max_examples=drawn(60))
 @given(left_out=st.sets(st.sampled_from(KINDS)), later=st.sampled_from([0, 1, 30 * 24 * 60]))
 def test_no_object_is_lost_and_no_pod_is_made_for_want_of_what_a_dump_lacks(lived, tmp_path_factory, left_out, later):
     kept = [each for each in lived if each["kind"] not in left_out]
