@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from pumice.framework.findings import Refused
+    from pumice.framework.vectors import Mask
     from pumice.model.job import Job
     from pumice.model.nodes import NodeRecord
     from pumice.model.resources import Matrix, Vector
@@ -21,13 +22,13 @@ if TYPE_CHECKING:
 class Moment(msgspec.Struct, frozen=True):
     """Another time: the least that nodes have as long as the job runs, and which of them `who` plans ahead prefers, the highest rank first.
 
-    Where more than that decides, `changes` says which pods are gone by then, who has come and where, and `begins` is called when the cluster is as it would be.
+    Where more than that decides, `changes` says which pods are gone by then, who has come and where, on some nodes where others have no say, and `begins` is called when the cluster is as it would be.
     """
 
     who: str
     room: Matrix
     ranks: Vector
-    changes: Callable[[], tuple[Sequence[Task], Places]]
+    changes: Callable[[Mask | None], tuple[Sequence[Task], Places]]
     begins: Callable[[], None]
 
 

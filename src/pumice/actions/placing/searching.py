@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pumice.actions.placing import another_way, inside_domains, minimum, task_runs, turns, waiting_tasks
+from pumice.framework.functions import speaks
 from pumice.framework.reasons import BeyondDue
 from pumice.framework.subject import Subject
 from pumice.model.statuses import Status
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
     from pumice.framework.searching import Moment, Places
     from pumice.framework.session import Session
+    from pumice.framework.vectors import Mask
     from pumice.model.job import Job
     from pumice.model.nodes import NodeRecord
     from pumice.model.queue import Queue
@@ -41,7 +43,7 @@ class Searching:
         # Whoever places may discard what was placed, and that alone.
         statement, placing = session.statement(), session.statement()
         with session.attempt(job), statement.trial():
-            gone, expected = moment.changes()
+            gone, expected = moment.changes(self._rows(job, tasks, queue, moment))
             statement.suppose(gone, [None] * len(gone), Status.SUCCEEDED)
             come = [(task, node) for task, node in expected if task.status == Status.PENDING]
             statement.suppose([task for task, _ in come], [node for _, node in come], Status.RUNNING)
@@ -95,6 +97,26 @@ class Searching:
         return [(task, records[row]) for task, row in zip(tasks, rows.tolist(), strict=False)]
 
     # -- on trial ----------------------------------------------------------------------------------------------
+
+    def _rows(self, job: Job, tasks: Sequence[Task], queue: Queue, moment: Moment) -> Mask | None:
+        """Return the nodes that may have room for some member, if what is on others has no say in where members go; None if it may have (`timeline`: 500 searches at 1,000 nodes take a tenth of the time)."""
+        session, functions = self._session, self._session.evaluator.functions
+        limits = session.allocatable.active or session.overused.active or session.topology.steers(job)
+        if limits or not session.shortcuts.runs or not session.independence.nodes_are_chosen_by_scores:
+            return None
+        found, view = np.zeros(len(moment.room), dtype=np.bool_), session.cluster.nodes.view()
+        for task in {task.shape: task for task in tasks}.values():
+            shape = task.shape
+            if (
+                shape.constraint_class.concerns_pods
+                or shape.constraint_class.has_volumes
+                or shape.constraint_class.has_device_claims
+            ):
+                return None
+            if speaks(functions.looking_around, Subject(task, queue), view):
+                return None
+            found |= (moment.room[:, shape.request.asked] >= shape.request.needed).all(axis=1)
+        return found
 
     def _placed(self, turn: turns.Turn, tasks: list[Task]) -> Places | None:
         session, job = turn.session, turn.job

@@ -33,6 +33,8 @@ class Holders:
         self.unknown: dict[str, None] = {}  # of whom in this cycle no start was known
         self._hopeless: dict[str, tuple[int, int]] = {}  # who found no time in how the timeline was, and when
         self._queues: set[str] = set()
+        self._looked_at: set[str] = set()  # in this cycle, with all that had changed up to
+        self._position = 0
 
     def __len__(self) -> int:
         return len(self._ledger.bookings)
@@ -61,6 +63,10 @@ class Holders:
 
     # -- keeping -----------------------------------------------------------------------------------------------
 
+    def begin(self) -> None:
+        """Begin a cycle: nobody has yielded, or found no time."""
+        self.given_up, self.unknown, self._looked_at = {}, {}, set()
+
     def tidy(self, session: Session) -> None:
         """Let go of what is reserved for jobs that have started, are gone, or whose queue takes no work."""
         self._hopeless = {key: known for key, known in self._hopeless.items() if known[0] == self._ledger.moves}
@@ -74,13 +80,19 @@ class Holders:
         self.due = ""
 
     def _may_be_over(self, session: Session) -> list[str]:
-        """Return the holders that have changed, were looked at or have nothing that waits; all of them if there are other queues."""
-        cluster, bookings = session.cluster, self._ledger.bookings
-        if cluster.queues.keys() != self._queues:
+        """Return the holders that have changed, were tried or have nothing that waits, once if nothing has changed since; all of them if there are other queues."""
+        cluster, bookings, jobs = session.cluster, self._ledger.bookings, session.cluster.jobs
+        rows = cluster.job_changes.since(self._position)
+        self._position = cluster.job_changes.position
+        if cluster.queues.keys() != self._queues or rows is None:
             self._queues = set(cluster.queues)
             return list(bookings)
-        changed = [key for key in (*cluster.dirty_jobs, *session.findings.attempted) if key in bookings]
-        return list(dict.fromkeys((*changed, *sorted(bookings.keys() - cluster.pending_jobs.keys()))))
+        known = (*cluster.dirty_jobs, *session.findings.attempted)
+        found = [key for key in known if key in bookings and key not in self._looked_at]
+        self._looked_at.update(found)
+        if rows:
+            found += [key for key in bookings if (job := jobs.get(key)) is not None and job.row in rows]
+        return list(dict.fromkeys((*found, *sorted(bookings.keys() - cluster.pending_jobs.keys()))))
 
     def _waits(self, session: Session, job: Job, booking: Booking) -> bool:
         """Tell whether a job still waits as it did when its reservation was made."""

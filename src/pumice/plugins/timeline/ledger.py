@@ -17,6 +17,7 @@ from pumice.plugins.timeline.promises import Promises
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from pumice.framework.vectors import Mask
     from pumice.model.cluster import Cluster
     from pumice.model.nodes import NodeRecord
     from pumice.model.resources import Matrix, Vector
@@ -40,6 +41,7 @@ class Booking(msgspec.Struct, eq=False):
     behind: tuple[str, int] | None = (
         None  # whom the job would delay if it started before, and for when that one is planned
     )
+    concerns_pods: bool = False  # whether pods say beside whom they, or others, may be
     tight: int = -1  # there is no earlier time for it as long as room has not grown since
 
     @property
@@ -219,9 +221,10 @@ class Ledger:
         """The next time at which a pod is expected to end."""
         return int(self._soonest.min(initial=NEVER))
 
-    def gone_by(self, cluster: Cluster, moment: int, but: str = "") -> list[Task]:
-        """Return the pods that have ended by some time, without those of one job."""
-        rows = np.flatnonzero(self._soonest <= moment).tolist()
+    def gone_by(self, cluster: Cluster, moment: int, but: str = "", within: Mask | None = None) -> list[Task]:
+        """Return the pods that have ended by some time, without those of one job, on some nodes alone if these are given."""
+        over = self._soonest <= moment
+        rows = np.flatnonzero(over if within is None else over & within).tolist()
         uids = [uid for row in rows for uid, end in self.ends[row].items() if end <= moment]
         tasks = (cluster.tasks[uid] for uid in uids)
         return [task for task in tasks if task.job_key != but and task.status != Status.PIPELINED]

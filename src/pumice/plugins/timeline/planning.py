@@ -136,9 +136,13 @@ class Planner:
         staying = "" if wanted.beyond and not session.topology.steers(wanted.job) else key
         coming = "" if wanted.beyond else key
 
-        def changes() -> tuple[list[Task], list[tuple[Task, NodeRecord]]]:
+        def changes(rows: Mask | None) -> tuple[list[Task], list[tuple[Task, NodeRecord]]]:
             self.searches += 1
-            return self._ledger.gone_by(cluster, moment, but=staying), _come(session, promised, moment, coming)
+            there = [each for each in promised.expected if each.laid and each.start <= moment < each.stop]
+            if any(each.concerns_pods for each in there):
+                rows = None  # what is on other nodes has a say
+            gone = self._ledger.gone_by(cluster, moment, staying, rows)
+            return gone, _come(session, [each for each in there if each.job != coming], rows)
 
         def begins() -> None:
             # Whoever has come by then is both on its node and in the room of that time.
@@ -156,15 +160,17 @@ class Planner:
             self._ledger.pass_over(cluster)
 
 
-def _come(session: Session, promised: Promised, moment: int, but: str) -> list[tuple[Task, NodeRecord]]:
-    """Return who will be where at some time by what is promised, without those of one job."""
-    tasks, nodes = session.cluster.tasks, session.cluster.nodes.by_name
+def _come(session: Session, bookings: Sequence[Booking], rows: Mask | None) -> list[tuple[Task, NodeRecord]]:
+    """Return who will be where by some bookings, on some nodes alone if these are given."""
+    tasks, nodes = session.cluster.tasks, session.cluster.nodes
+    known = nodes.by_name
+    if rows is not None:
+        known = {record.name: record for row in np.flatnonzero(rows).tolist() if (record := nodes.records[row])}
     return [
-        (tasks[uid], nodes[node])
-        for booking in promised.expected
-        if booking.job != but and booking.laid and booking.start <= moment < booking.stop
+        (tasks[uid], known[node])
+        for booking in bookings
         for uid, node in booking.places
-        if uid in tasks and node in nodes
+        if node in known and uid in tasks
     ]
 
 
@@ -177,7 +183,9 @@ def _ranks(moments: Vector) -> Vector:
 def _booking(wanted: Wanted, start: int, places: Places) -> Booking:
     stop = min(start + wanted.run, NEVER)
     named = tuple((task.uid, node.name) for task, node in places)
-    return Booking(wanted.job.key, start, stop, named, amounts_by_node(places), first=start)
+    found = Booking(wanted.job.key, start, stop, named, amounts_by_node(places), first=start)
+    found.concerns_pods = any(task.shape.constraint_class.concerns_pods for task, _ in places)
+    return found
 
 
 def left_for(view: View, index: Rows, used: Matrix, pipelined: Matrix, releasing: Matrix | None) -> Matrix:

@@ -128,7 +128,7 @@ class Timeline(Plugin):
         self._seen = -1
         self._quiet: bool | None = None
         self._reserved = session.reason(self.name, Code.UNSCHEDULABLE, RESERVED)
-        self.holders.given_up, self.holders.unknown = {}, {}
+        self.holders.begin()
         self._opened = list(self.ledger.bookings.values())
         if len(self._behind) > 2 * len(session.cluster.pending_jobs) + 64:
             self._behind = {key: each for key, each in self._behind.items() if key in session.cluster.pending_jobs}

@@ -16,10 +16,13 @@ if TYPE_CHECKING:
 
 def yields(session: Session, holder: Job, job: Job) -> bool:
     """Tell whether a job could evict a holder if that ran: by priority in one queue, by what is due between two."""
+    same = holder.queue == job.queue
+    if same and job.priority <= holder.priority:
+        return False
     if not any(task.preemptable for task in holder.pending.values()):
         return False
-    if holder.queue == job.queue:
-        return job.priority > holder.priority
+    if same:
+        return True
     queues = session.cluster.queues
     theirs, ours = queues.get(holder.queue), queues.get(job.queue)
     if theirs is None or ours is None or not theirs.reclaimable or not session.due.active:
