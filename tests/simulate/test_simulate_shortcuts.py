@@ -5,12 +5,13 @@ from __future__ import annotations
 import random
 
 import pytest
-from msgspec import structs
+from msgspec import convert, structs
 from simulating import EVICTING, GREEDY, SECOND, simulated
 
 from drawing import drawn
 from pumice.actions.placing.searching import Searching
 from pumice.api import names
+from pumice.api.affinity import Affinity
 from pumice.framework import dormancy
 from pumice.framework.engine import Engine
 from pumice.plugins.timeline import forecasts
@@ -114,6 +115,48 @@ def test_starts_planned_by_amounts_are_those_that_a_search_finds(name, seed, mon
     searched = simulated(random_trace(seed), POLICIES[name])
     assert decided(by_amounts) == decided(searched)
     assert set(asked) == {"timeline"}
+
+
+@pytest.mark.parametrize("apart", [False, True])
+@pytest.mark.parametrize("name", ["easy", "conservative"])
+@pytest.mark.parametrize("seed", range(drawn(12, 2)))
+def test_starts_are_planned_the_same_if_only_pods_on_nodes_with_room_are_moved(name, apart, seed, monkeypatch):
+    """Half of the worlds have jobs that want a zone for themselves: where they are, or will be, all nodes count."""
+    monkeypatch.setattr(forecasts, "MOST", 1 << 30)
+    config = POLICIES[name] + "- plugins: [{name: predicates}, {name: nodeorder}]\n"
+    trace = random_trace(seed)
+    jobs = [_apart(job) if apart and job.number % 4 == 0 else job for job in trace.jobs]
+    trace = Trace(source="made", jobs=jobs, cluster=_zones(trace.cluster))
+    rows, asked = Searching._rows, []
+    monkeypatch.setattr(Searching, "_rows", lambda *args: asked.append(rows(*args)) or asked[-1])
+    some = simulated(trace, config)
+    assert any(each is not None and not each.all() for each in asked)
+    assert any(each is None for each in asked) == apart
+    monkeypatch.setattr(Searching, "_rows", lambda *_: None)
+    assert decided(some) == decided(simulated(trace, config))
+
+
+def _zones(cluster):
+    """Put nodes into zones of two."""
+    return [
+        (
+            kind,
+            structs.replace(
+                node, metadata=structs.replace(node.metadata, labels={**node.metadata.labels, "zone": f"z{i // 2}"})
+            ),
+        )
+        for i, (kind, node) in enumerate(cluster)
+    ]
+
+
+def _apart(job):
+    """Return a job of one pod that shares its zone with nobody."""
+    anybody = {"matchExpressions": [{"key": "none", "operator": "DoesNotExist"}]}
+    rule = {"labelSelector": anybody, "topologyKey": "zone"}
+    rules = convert({"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [rule]}}, Affinity)
+    first = job.members[0]
+    members = (structs.replace(first, count=1, spec=structs.replace(first.spec, affinity=rules)),)
+    return structs.replace(job, members=members, min_member=1)
 
 
 @pytest.mark.parametrize("name", ["easy", "deep", "conservative"])
