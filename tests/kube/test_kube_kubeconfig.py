@@ -10,6 +10,7 @@ import yaml
 
 from pumice.kube import errors
 from pumice.kube.access import connection
+from pumice.kube.access.endpoint import Scheduled
 
 
 def config(**parts):
@@ -51,19 +52,22 @@ def test_a_context_joins_cluster_user_and_namespace(write):
 
 
 @pytest.mark.parametrize(
-    ("extensions", "policy"),
+    ("extension", "names", "policy"),
     [
-        ([{"name": "pumice.dev/scheduler", "extension": {"configuration": "policy.yaml"}}], "policy.yaml"),
-        ([{"name": "other", "extension": {"configuration": "policy.yaml"}}], ""),
-        ([{"name": "pumice.dev/scheduler", "extension": {"configuration": 1}}], ""),
-        ([{"name": "pumice.dev/scheduler", "extension": "policy.yaml"}], ""),
-        ([{"name": "pumice.dev/scheduler"}], ""),
-        (None, ""),
+        ({"configuration": "policy.yaml"}, (), "policy.yaml"),
+        ({"names": ["a", "b"]}, ("a", "b"), ""),
+        ({"names": ["a"], "configuration": "x/policy.yaml", "more": 1}, ("a",), "x/policy.yaml"),
+        ({"configuration": 1}, (), ""),
+        ({"names": "a"}, (), ""),
+        ("policy.yaml", (), ""),
+        (None, (), ""),
     ],
 )
-def test_extension_names_the_configuration_of_the_scheduler_beside_the_file(write, tmp_path, extensions, policy):
-    found = load(write(config(cluster={"extensions": extensions})))
-    assert found.policy == (str(tmp_path / policy) if policy else "")
+def test_extension_says_whose_pods_are_scheduled_and_by_which_file_beside_it(write, tmp_path, extension, names, policy):
+    named = {"name": "pumice.dev/scheduler", "extension": extension}
+    found = load(write(config(cluster={"extensions": [{"name": "other", "extension": {"names": ["x"]}}, named]})))
+    assert found.scheduled == Scheduled(names, str(tmp_path / policy) if policy else "")
+    assert load(write(config(cluster={"extensions": None}))).scheduled == Scheduled()
 
 
 def test_another_context_and_another_server_can_be_asked_for(write):

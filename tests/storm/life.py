@@ -12,6 +12,7 @@ STORM = 46.0  # seconds of bad weather
 FAIR = 95.0  # seconds of fair weather after it: longer than a lease lasts and anybody waits before trying again, and than a reason waits that changes too often: a minute
 SILENT = 150.0  # seconds of it where watches stay silent: longer than that is borne
 QUIET = 20.0  # seconds at the end in which nobody writes
+LONGER = 30  # seconds that are waited at the most until nothing happens to pods
 
 
 def begun():
@@ -64,6 +65,10 @@ class Life:
             made.host.end_silence()
         end = self._over + (SILENT if self._silent else FAIR)
         self._let_pass(end)
+        for _ in range(LONGER):
+            if made.oracle.has_just_seen_something():
+                end += 1
+                self._let_pass(end)
         made.oracle.judge(end - QUIET)
         return made.oracle.broken
 

@@ -208,6 +208,10 @@ class Oracle:
                     self.complain("breakdown", f"{program.name}: {line[:400]}")
                     break
 
+    def has_just_seen_something(self):
+        """Tell whether something happens to pods, so that programs may still be at work on it."""
+        return bool(self.stirred) and self.stirred[-1] > self._world.loop.now - AFTERMATH
+
     def _answers_to_something(self, moment):
         """Tell whether something has happened shortly before."""
         return any(moment - AFTERMATH <= each <= moment for each in self.stirred)

@@ -270,7 +270,7 @@ def alone(scheduler, owner="train"):
 @pytest.mark.parametrize(
     ("scheduler", "told"),
     [
-        ("default-scheduler", "it is for default-scheduler, Kubernetes' own; with schedulerName volcano it would be scheduled here"),
+        ("default-scheduler", "it belongs to no group; it names scheduler default-scheduler, and Pumice serves volcano unless told otherwise"),
         ("volcano", "it belongs to no group; the controllers make one for each such pod of scheduler volcano: do they run?"),
     ],
 )  # fmt: skip
@@ -325,3 +325,20 @@ def test_last_warning_about_a_job_without_a_group_is_told_beside_it():
     with pytest.raises(StudyError, match=r"do the controllers run\?\nFailedCreate: queue q is Closed$"):
         explanation.answer(state, explanation.Request(what="job", name="ml/train"), KNOWN, warnings=warnings)
     assert asked == [("ml", "train")]
+
+
+def test_warnings_about_whoever_has_to_make_the_pods_of_a_group_are_shown():
+    """Nothing in the cluster says why there are no pods but what their controller was told."""
+    job, group = remade("uid")
+    job["spec"] = {"schedulerName": "mine"}
+    state = State(source="here", now=0, objects=[files._read(group), alone("default-scheduler")], jobs={"uid": job})
+    about = SimpleNamespace(kind="Job", namespace="ml", name="train")
+
+    def warnings(objects):
+        told = SimpleNamespace(involved_object=about, type="Warning", reason="FailedCreate", message="exceeded quota: q", last_timestamp="", first_timestamp="")  # fmt: skip
+        return [told] if ("ml", "train") in objects else []
+
+    request = explanation.Request(what="job", name="ml/train", search=False)
+    found = explanation.answer(state, request, KNOWN, warnings=warnings)
+    assert found.schedulers == ("mine",)
+    assert "job ml/train: Event Warning, FailedCreate: exceeded quota: q" in explanation_text.body(found, verbose=False)

@@ -8,7 +8,6 @@ from typing import Final
 # Groups, schedulers, queues and namespaces that exist by convention.
 SCHEDULER: Final = "volcano"
 KUBE_BATCH_SCHEDULER: Final = "kube-batch"
-KUBE_SCHEDULER: Final = "default-scheduler"
 ROOT_QUEUE: Final = "root"
 DEFAULT_QUEUE: Final = "default"
 DEFAULT_NAMESPACE: Final = "default"
@@ -16,7 +15,9 @@ SYSTEM_NAMESPACE: Final = "kube-system"
 SYSTEM_CLUSTER_CRITICAL: Final = "system-cluster-critical"
 SYSTEM_NODE_CRITICAL: Final = "system-node-critical"
 POD_GROUP_PREFIX: Final = "podgroup-"
-SCHEDULER_EXTENSION: Final = "pumice.dev/scheduler"  # of a cluster in a kubeconfig: the file of its configuration
+SCHEDULER_EXTENSION: Final = (
+    "pumice.dev/scheduler"  # of a cluster in a kubeconfig: whose pods are scheduled, and by which file
+)
 GROUP_PROTECTION: Final = "scheduling.k8s.io/podgroup-protection"  # a finalizer of Kubernetes' own pod groups
 
 # Membership of groups and queues.

@@ -150,8 +150,8 @@ def missing_group(cluster: Cluster, key: str) -> str:
 def without_group(pod: core.Pod) -> str:
     """Say why nobody serves a pod that names no group."""
     name = pod.spec.scheduler_name
-    if name == names.KUBE_SCHEDULER:
-        return f"it is for {name}, Kubernetes' own; with schedulerName {names.SCHEDULER} it would be scheduled here"
+    if name != names.SCHEDULER:
+        return f"it belongs to no group; it names scheduler {name}, and Pumice serves {names.SCHEDULER} unless told otherwise"
     return f"it belongs to no group; the controllers make one for each such pod of scheduler {name}: do they run?"
 
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 import base64
 import os
 import secrets
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import yaml
 
 from pumice.api import names
 from pumice.apiserver import certificates
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 class AccessFiles:
@@ -35,13 +37,13 @@ class AccessFiles:
         text = path.read_text().strip() if path.is_file() else ""
         return int(text) if text.isdecimal() and int(text) < 65536 else 0
 
-    def write(self, host: str, port: int, policy: str = "") -> Path:
-        """Write the kubeconfig, with the file of the scheduler's configuration if there is one, and remember the port."""
+    def write(self, host: str, port: int, scheduled: dict[str, Any] | None = None) -> Path:
+        """Write the kubeconfig, with what is known of the scheduler, and remember the port."""
         _private(self._folder / "port", f"{port}\n")
-        _private(self.kubeconfig, yaml.safe_dump(self._document(host, port, policy), sort_keys=False))
+        _private(self.kubeconfig, yaml.safe_dump(self._document(host, port, scheduled), sort_keys=False))
         return self.kubeconfig
 
-    def _document(self, host: str, port: int, policy: str) -> dict[str, Any]:
+    def _document(self, host: str, port: int, scheduled: dict[str, Any] | None) -> dict[str, Any]:
         files = self.certificates
         user = {
             "client-certificate-data": _data(files.client),
@@ -51,9 +53,8 @@ class AccessFiles:
             "server": f"https://{host}:{port}",
             "certificate-authority-data": _data(files.authority),
         }
-        if policy:
-            named = {"name": names.SCHEDULER_EXTENSION, "extension": {"configuration": str(Path(policy).absolute())}}
-            cluster["extensions"] = [named]
+        if scheduled is not None:
+            cluster["extensions"] = [{"name": names.SCHEDULER_EXTENSION, "extension": scheduled}]
         return {
             "apiVersion": "v1",
             "kind": "Config",

@@ -133,8 +133,7 @@ class ApiThread(threading.Thread):
         _settle_memory()
         server = serving.Server(made, authentication.Authenticator(self._access.token, made.tokens), _tell)
         self.port = await self._listen(server)
-        policy = self._options.config if self._options.scheduler == "pumice" else ""
-        self._access.write(self._options.host, self.port, policy)
+        self._access.write(self._options.host, self.port, self._options.scheduled)
         tasks = [asyncio.create_task(each) for each in self._parts(made, server)]
         if keeper:
             self._watch.add(overdue.Turning("journal", "a commit", lambda: keeper.turns, rests=lambda: keeper.rests))

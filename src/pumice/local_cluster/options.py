@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import msgspec
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from pumice.local_cluster import pools
 
 
 Admission = Literal["pumice", "strict", "none"]
+SERVED: Final = ("volcano", "default-scheduler")
+"""Whose pods are scheduled: ordinary manifests run, too."""
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,3 +36,11 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     web: bool = False
     web_port: int = 0
     kubelets: bool = True  # without them nobody serves the nodes, as on a bare API server
+
+    @property
+    def scheduled(self) -> dict[str, Any] | None:
+        """What others may know of the scheduler: whose pods it schedules, and by which file; None if there is none."""
+        if self.scheduler == "none":
+            return None
+        named = {"configuration": str(Path(self.config).absolute())} if self.config else {}
+        return {"names": list(SERVED), **named}

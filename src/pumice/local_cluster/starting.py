@@ -16,6 +16,7 @@ import msgspec
 from pumice.apiserver.schemas import cel as rules
 from pumice.cel import language
 from pumice.local_cluster import access_files, api_thread, controlling, live_line, page, platforms
+from pumice.local_cluster.options import SERVED
 from pumice.server.health import overdue
 from pumice.server.threads import watchdog
 
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from pumice.local_cluster import clock
     from pumice.local_cluster.options import Options
 
-SERVED: Final = ("volcano", "default-scheduler")
 _GUIDE: Final = """\
 A batch cluster is at https://{host}:{port}: {nodes} nodes, {scheduler}.{kept}
 

@@ -17,7 +17,7 @@ from pumice.study.rehearsal import Rehearsal
 from pumice.study.state import StudyError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from pumice.framework.explaining.explanations import Explanation
     from pumice.framework.registry import Registry
@@ -129,7 +129,10 @@ def answer(
         cause=explanation.cause if isinstance(explanation, JobExplanation | PodExplanation) else "",
         explanation=explanation,
         search=found,
-        written=(*_written(state, request.what, key, pods), *_events(policy.source, request.what, key, pods, warnings)),
+        written=(
+            *_written(state, request.what, key, pods),
+            *_events(policy.source, request.what, _asked(state, key, pods), warnings),
+        ),
         missing_rights=tuple(each.right for each in missing),
         refused=rights.told(wanting) if wanting else "",
         rules_to_add=rights.rules_to_add(missing),
@@ -211,14 +214,20 @@ def _written(state: State, what: str, key: str, pods: Iterable[core.Pod]) -> Ite
                     yield _condition(f"pod {pod.metadata.namespace}/{pod.metadata.name}", condition)
 
 
-def _events(source: str, what: str, key: str, pods: Sequence[core.Pod], warnings: Warnings) -> Iterable[Written]:
-    """Walk over warnings that say more than conditions do: about the job, its first pods, and the ConfigMap of the policy."""
-    if what not in ("pod", "job"):
-        return
-    asked = {key.removesuffix(native_groups.MARK): None}
+def _asked(state: State, key: str, pods: Sequence[core.Pod]) -> list[str]:
+    """List whose warnings are read: those of the job and its first pods, or of whoever has to make them if there are none."""
+    asked = [key.removesuffix(native_groups.MARK)]
     for pod in pods[:PODS_ASKED]:
         group = native_groups.name_in_job(pod).removesuffix(native_groups.MARK)
-        asked |= dict.fromkeys([f"{pod.metadata.namespace}/{pod.metadata.name}", f"{pod.metadata.namespace}/{group}"])
+        asked += [f"{pod.metadata.namespace}/{pod.metadata.name}", f"{pod.metadata.namespace}/{group}"]
+    return asked if pods else [*asked, *_owners(state, key)]
+
+
+def _events(source: str, what: str, objects: Iterable[str], warnings: Warnings) -> Iterable[Written]:
+    """Walk over warnings that say more than conditions do: about some objects, and the ConfigMap of the policy."""
+    if what not in ("pod", "job"):
+        return
+    asked = dict.fromkeys(objects)
     if source.startswith("configmap "):
         asked[source.removeprefix("configmap ").partition(",")[0]] = None
     for event in warnings([(place, name) for place, _, name in (each.partition("/") for each in asked) if name]):
@@ -232,6 +241,14 @@ def _events(source: str, what: str, key: str, pods: Sequence[core.Pod], warnings
                 message=event.message,
                 since=event.last_timestamp or event.first_timestamp or "",
             )
+
+
+def _owners(state: State, key: str) -> Iterator[str]:
+    """Walk over those to whom a group belongs."""
+    for found in state.of(kinds.POD_GROUP):
+        metadata = found.metadata
+        if f"{metadata.namespace}/{native_groups.name_of_job(found)}" == key:
+            yield from (f"{metadata.namespace}/{owner.name}" for owner in metadata.owner_references)
 
 
 def _condition(name: str, condition: core.Condition | scheduling.PodGroupCondition) -> Written:

@@ -77,8 +77,9 @@ async def _read(access: Access, told: Told, namespace: str) -> State:
         found = await asyncio.gather(*(reading.kind(spec) for spec in wanted))
         objects = [(spec.kind, each) for spec, listed in zip(wanted, found, strict=True) for each in listed]
         text, place, unread, _ = await configuration(client)
-    if text is None and where.policy:
-        text, place, unread = _policy(where.policy), where.policy, []
+    scheduled = where.scheduled
+    if text is None and scheduled.configuration:
+        text, place, unread = _policy(scheduled.configuration), scheduled.configuration, []
     return State(
         source=f"cluster {where.server}",
         now=time.time_ns() // 1000,
@@ -86,6 +87,7 @@ async def _read(access: Access, told: Told, namespace: str) -> State:
         jobs=reading.jobs,
         text=text,
         configuration_source=place,
+        flags={"scheduler-name": list(scheduled.names)} if scheduled.names else {},
         denied=tuple(sorted([*reading.denied, *unread], key=lambda each: each.right)),
     )
 

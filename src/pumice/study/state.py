@@ -77,9 +77,12 @@ class State(msgspec.Struct, kw_only=True):
         return [self.jobs.get(found.metadata.uid) or manifest(kind, found) for kind, found in readable]
 
     def scheduler_names(self, pods: Iterable[core.Pod] = ()) -> tuple[str, ...]:
-        """Return whom some pods name as their scheduler; where they name none, whom the pods of all groups do."""
-        named = _named(pods) or _named(pod for pod in self.pods() if native_groups.job_key(pod))
-        return named or (names.SCHEDULER,)
+        """Return whom some pods name as their scheduler; where they name none, whom all Jobs and the pods of all groups do."""
+        named = {pod.spec.scheduler_name for pod in pods}
+        if not named:
+            named = {pod.spec.scheduler_name for pod in self.pods() if native_groups.job_key(pod)}
+            named |= {str((job.get("spec") or {}).get("schedulerName") or "") for job in self.jobs.values()}
+        return tuple(sorted(filter(None, named))) or (names.SCHEDULER,)
 
 
 def manifest(kind: kinds.Kind, found: KubeObject) -> Manifest:
@@ -93,7 +96,3 @@ def manifest(kind: kinds.Kind, found: KubeObject) -> Manifest:
     if isinstance(found, decoding.Opaque):
         body.pop("identity", None)
     return {"apiVersion": kind.api_version, "kind": kind.name, **body}
-
-
-def _named(pods: Iterable[core.Pod]) -> tuple[str, ...]:
-    return tuple(sorted({pod.spec.scheduler_name for pod in pods if pod.spec.scheduler_name}))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from pumice.kube import errors
 from pumice.kube.access import proxies
 from pumice.kube.access.credentials import Credentials, Fixed
@@ -13,8 +15,15 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
+class Scheduled(msgspec.Struct, frozen=True):
+    """What is known of the scheduler of a cluster: whose pods it schedules, and the file of its configuration; what is empty is not known."""
+
+    names: tuple[str, ...] = ()
+    configuration: str = ""
+
+
 class Connection:
-    """An API server, how to trust it, and who we are there; `origin` says where that was found, for messages, and `policy` in which file its scheduler finds its configuration, if that is known."""
+    """An API server, how to trust it, and who we are there; `origin` says where that was found, for messages, and `scheduled` what is known of its scheduler."""
 
     def __init__(
         self,
@@ -26,7 +35,7 @@ class Connection:
         namespace: str = "default",
         credentials: Credentials | None = None,
         origin: str = "",
-        policy: str = "",
+        scheduled: Scheduled | None = None,
     ) -> None:
         self.server = server.rstrip("/")
         self.tls = tls or Tls()
@@ -35,7 +44,7 @@ class Connection:
         self.namespace = namespace
         self.credentials: Credentials = credentials or Fixed()
         self.origin = origin
-        self.policy = policy
+        self.scheduled = scheduled or Scheduled()
 
     def __repr__(self) -> str:
         return f"Connection({self.server!r}, {self.origin!r}, {self.tls!r}, {self.credentials!r})"

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+import msgspec
+
 from pumice.api import names
 from pumice.kube.access import identity, proxies
-from pumice.kube.access.endpoint import Connection, checked_server
+from pumice.kube.access.endpoint import Connection, Scheduled, checked_server
 from pumice.kube.access.kubefiles import Cluster, Context, Entry, Kubeconfig
 from pumice.kube.access.tls import Pem, Tls
 from pumice.kube.errors import ConfigurationError
@@ -70,7 +72,7 @@ def _connection(
         namespace=context.body.namespace or "default",
         credentials=identity.credentials(body, who, _cluster_info(cluster, server, authority)),
         origin=f"user {context.body.user!r} of context {context.name!r} in {context.file}",
-        policy=_policy(cluster),
+        scheduled=_scheduled(cluster),
     )
     if connection.encrypted:
         connection.tls.context()  # a certificate that cannot be used is an error now rather than at the first request
@@ -104,17 +106,17 @@ def _cluster_info(cluster: Entry[Cluster], server: str, authority: Pem) -> ident
     )
 
 
-def _policy(cluster: Entry[Cluster]) -> str:
-    """Return the file of the scheduler's configuration, which `pumice up` names beside its cluster."""
+def _scheduled(cluster: Entry[Cluster]) -> Scheduled:
+    """Return what `pumice up` says of its scheduler beside its cluster; what is odd counts as not said."""
     for extension in cluster.body.extensions or ():
-        body = extension.get("extension")
-        if (
-            extension.get("name") == names.SCHEDULER_EXTENSION
-            and isinstance(body, dict)
-            and isinstance(body.get("configuration"), str)
-        ):
-            return str(cluster.file.parent / body["configuration"])
-    return ""
+        if extension.get("name") == names.SCHEDULER_EXTENSION:
+            try:
+                found = msgspec.convert(extension.get("extension"), Scheduled)
+            except msgspec.ValidationError:
+                return Scheduled()
+            file = str(cluster.file.parent / found.configuration) if found.configuration else ""
+            return msgspec.structs.replace(found, configuration=file)
+    return Scheduled()
 
 
 def _read(file: Path, *, required: bool) -> str | None:
