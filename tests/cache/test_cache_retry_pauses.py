@@ -135,6 +135,19 @@ def _evicting():
     return desk
 
 
+@pytest.mark.parametrize("code", ["refused", "unavailable"])
+def test_an_eviction_that_keeps_failing_is_repeated_when_its_pause_is_over_and_not_before(code):
+    desk = _evicting()
+    for tries in range(1, 13):
+        failed = desk.now
+        desk.settle(desk.world.of(Evict)[-1], code).cycle(0)
+        desk.now = failed + max(retry_pauses.FIRST_DELAY, retry_pauses.delay(tries, code)) - 1
+        desk.cycle(0.000001)
+        assert len(desk.world.evictions) == tries
+        desk.cycle(0)
+        assert len(desk.world.evictions) == tries + 1
+
+
 @pytest.mark.parametrize("answered", [True, False])
 def test_an_eviction_of_which_nothing_is_seen_for_half_a_minute_is_asked_about(answered):
     desk = _evicting()

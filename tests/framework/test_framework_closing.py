@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from builders import Desk, group, node, pod, queue
-from pumice.cache.effects import Bind
+from pumice.cache.effects import Bind, Note
 from pumice.framework import closing
 
 # phase, has a node, is being deleted
@@ -327,3 +327,19 @@ def test_the_counts_in_the_head_of_a_verdict_add_up(case, minimum, members, expe
         .partition("; ")[2]
         .startswith(f"{expected} tasks in gang unschedulable: ")
     )
+
+
+def test_after_a_restart_a_group_is_told_again_only_why_it_waits_if_that_is_not_what_its_condition_says():
+    def warned(*conditions):
+        stated = group("g", phase="Inqueue")
+        stated["status"]["conditions"] = list(conditions)
+        made = Desk().feed(node("n1", cpu="1"), stated, pod("p", "g", cpu="2"))
+        made.cycle()
+        return [note.message for note in made.world.of(Note) if (note.name, note.type) == ("g", "Warning")]
+
+    (message,) = warned()
+    other = {"type": "Scheduled", "status": "True", "message": message}
+    said = {"type": "Unschedulable", "status": "True", "message": message}
+    assert warned(other) == [message]
+    assert warned({**other, "message": "ready"}, said) == []
+    assert warned({**said, "message": "something else"}) == [message]
