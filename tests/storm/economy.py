@@ -8,7 +8,7 @@ import json
 from pumice.sim.identity import Key
 from tests.storm import structs
 
-MOST_CONNECTIONS = 60  # of one program: a watch of each kind, the lists before them, writers, the Lease
+MOST_CONNECTIONS = 110  # of one program: a watch of each kind, some 40; 64 writers, whose connections are kept for a minute after they wrote; the Lease
 MOST_TASKS = 150
 MOST_TIMERS = 150
 MOST_LINES = 40  # of its log, and as many more as there were faults
