@@ -64,7 +64,7 @@ def test_a_context_joins_cluster_user_and_namespace(write):
     ],
 )
 def test_extension_says_whose_pods_are_scheduled_and_by_which_file_beside_it(write, tmp_path, extension, names, policy):
-    named = {"name": "pumice.dev/scheduler", "extension": extension}
+    named = {"name": "pumice.dev/scheduled-by", "extension": extension}
     found = load(write(config(cluster={"extensions": [{"name": "other", "extension": {"names": ["x"]}}, named]})))
     assert found.scheduled == Scheduled(names, str(tmp_path / policy) if policy else "")
     assert load(write(config(cluster={"extensions": None}))).scheduled == Scheduled()

@@ -16,7 +16,7 @@ SYSTEM_CLUSTER_CRITICAL: Final = "system-cluster-critical"
 SYSTEM_NODE_CRITICAL: Final = "system-node-critical"
 POD_GROUP_PREFIX: Final = "podgroup-"
 SCHEDULER_EXTENSION: Final = (
-    "pumice.dev/scheduler"  # of a cluster in a kubeconfig: whose pods are scheduled, and by which file
+    "pumice.dev/scheduled-by"  # of a cluster in a kubeconfig: whose pods are scheduled, and by which file
 )
 GROUP_PROTECTION: Final = "scheduling.k8s.io/podgroup-protection"  # a finalizer of Kubernetes' own pod groups
 
