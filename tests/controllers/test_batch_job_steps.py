@@ -5,8 +5,9 @@ from __future__ import annotations
 import itertools
 
 import pytest
+from workload_objects import START, at, stamp
 
-from pumice.api import duration, kinds, timestamp
+from pumice.api import duration, kinds
 from pumice.cache import effects
 from pumice.controllers.queueing import requests
 from pumice.controllers.queueing.observed import Observed
@@ -14,12 +15,7 @@ from pumice.controllers.workloads.jobs import ending, failure_policy, indexes, s
 from pumice.controllers.workloads.jobs.controlling import Jobs
 
 SECOND = duration.SECOND
-START = 1_767_225_600 * SECOND
-NOW = requests.Moment(START + 1000 * SECOND)
-
-
-def stamp(second):
-    return timestamp.format_timestamp(START + second * SECOND)
+NOW = at(1000)
 
 
 def job(status=None, *, name="j", template=None, going=False, **spec):

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import pytest
+from workload_objects import START, at, begun, owned, stamp
 
-from pumice.api import duration, kinds, timestamp
+from pumice.api import duration, kinds
 from pumice.cache import effects
 from pumice.controllers.queueing import requests
 from pumice.controllers.queueing.observed import Observed
 from pumice.controllers.workloads import daemon_sets, history, manifests, node_fit, replica_sets
 
-START = 1_767_225_600 * duration.SECOND
-NOW = requests.Moment(START + 100 * duration.SECOND)
+NOW = at(100)
 TEMPLATE = {"metadata": {"labels": {"app": "x"}}, "spec": {"containers": []}}
-
-
-def stamp(second):
-    return timestamp.format_timestamp(START + second * duration.SECOND)
 
 
 def subject(kind="DaemonSet", *, template=None, status=None, going=False, **spec):
@@ -25,18 +21,6 @@ def subject(kind="DaemonSet", *, template=None, status=None, going=False, **spec
     pod = {**TEMPLATE, "spec": template} if template else TEMPLATE
     spec = {"selector": {"matchLabels": {"app": "x"}}, "template": pod, **spec}
     return {"kind": kind, "metadata": metadata, "spec": spec, "status": status or {}}
-
-
-def owned(name, kind="DaemonSet", **more):
-    owner = {"apiVersion": "apps/v1", "kind": kind, "name": "s", "uid": "u-s", "controller": True}
-    return {
-        "name": name,
-        "namespace": "a",
-        "uid": f"u-{name}",
-        "resourceVersion": "1",
-        "ownerReferences": [owner],
-        **more,
-    }
 
 
 def pod(
@@ -72,7 +56,7 @@ def looked_at(owner, pods=(), nodes=("n1", "n2", "n3"), others=()):
     observed = Observed()
     observed.feed(kinds.DAEMON_SET, "ADDED", owner)
     data = {"spec": {"template": {**owner["spec"]["template"], "$patch": "replace"}}}
-    present = {"metadata": owned("s-new", labels={history.LABEL: "new"}), "data": data, "revision": 2}
+    present = {"metadata": owned("s-new", "DaemonSet", labels={history.LABEL: "new"}), "data": data, "revision": 2}
     observed.feed(manifests.CONTROLLER_REVISION, "ADDED", present)
     for each in nodes:
         observed.feed(kinds.NODE, "ADDED", node(each) if isinstance(each, str) else each)
@@ -244,21 +228,14 @@ def test_pods_are_taken_in_and_a_revision_made_before_anything_else():
     del orphan["metadata"]["ownerReferences"]
     confirmed, adopted = (step.request for step in looked_at(subject(), [orphan]).steps)
     assert (type(confirmed), type(adopted), adopted.name) == (requests.Confirm, effects.Patch, "a")
-    observed = Observed()
-    observed.feed(kinds.DAEMON_SET, "ADDED", subject())
     controller = daemon_sets.DaemonSets()
-    (first,) = controller.reconcile("a", "s", observed, NOW).steps
-    assert first.request.kind == manifests.CONTROLLER_REVISION
-    observed.feed(kinds.POD, "ADDED", orphan)
-    both = controller.reconcile("a", "s", observed, NOW).steps
-    assert [step.request.kind for step in both[1:]] == [kinds.POD, manifests.CONTROLLER_REVISION]
-    assert controller.reconcile("a", "other", observed, NOW) == requests.Reconciled()
+    observed = begun(controller, kinds.DAEMON_SET, subject(), orphan)
     assert list(controller.concerns(kinds.POD, ALL[0], observed)) == [("a", "s")]
     assert list(controller.concerns(kinds.NODE, node("n"), observed)) == [("a", "s")]
 
 
 def test_old_revisions_are_forgotten_when_nothing_else_is_to_be_done():
-    past = {"metadata": owned("s-old", labels={history.LABEL: "old"}), "data": {}, "revision": 1}
+    past = {"metadata": owned("s-old", "DaemonSet", labels={history.LABEL: "old"}), "data": {}, "revision": 1}
     for pods, gone in ((ALL, ["-s-old"]), (ALL[:2], ["+n3"])):
         found = looked_at(subject(revisionHistoryLimit=0), pods, others=[(manifests.CONTROLLER_REVISION, past)])
         assert (told(found), found.size) == (gone, len(pods) + 3)

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import pytest
+from workload_objects import START, at, stamp
 
-from pumice.api import duration, kinds, timestamp
+from pumice.api import duration, kinds
 from pumice.cache import effects
 from pumice.controllers.queueing import requests
 from pumice.controllers.queueing.observed import Observed
 from pumice.controllers.workloads.deployments import reporting, revisions, scaling
 from pumice.controllers.workloads.deployments.controlling import Deployments
 
-START = 1_767_225_600 * duration.SECOND
-NOW = requests.Moment(START + 1000 * duration.SECOND)
+NOW = at(1000)
 TEMPLATE = {"metadata": {"labels": {"app": "a"}}, "spec": {"containers": []}}
 OLD = {"metadata": {"labels": {"app": "a"}}, "spec": {"containers": [{"name": "c"}]}}
-
-
-def stamp(second):
-    return timestamp.format_timestamp(START + second * duration.SECOND)
 
 
 def made(name, size, *, new=False, notes=None, going=False, created=0, generation=1, pause=None, **status):

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import pytest
+from workload_objects import START, at, begun, owned, stamp
 
-from pumice.api import duration, kinds, timestamp
+from pumice.api import duration, kinds
 from pumice.cache import effects
 from pumice.controllers.queueing import requests
 from pumice.controllers.queueing.observed import Observed
 from pumice.controllers.workloads import history, manifests, stateful_sets
 
-START = 1_767_225_600 * duration.SECOND
-NOW = requests.Moment(START + 100 * duration.SECOND)
+NOW = at(100)
 TEMPLATE = {"metadata": {"labels": {"app": "x"}}, "spec": {"containers": [{"name": "c"}]}}
 OLD = {"metadata": {"labels": {"app": "x"}}, "spec": {"containers": [{"name": "old"}]}}
-
-
-def stamp(second):
-    return timestamp.format_timestamp(START + second * duration.SECOND)
 
 
 def subject(replicas=3, *, status=None, going=False, **spec):
@@ -28,21 +24,9 @@ def subject(replicas=3, *, status=None, going=False, **spec):
     return {"metadata": metadata, "spec": spec, "status": {"currentRevision": "s-old", **(status or {})}}
 
 
-def owned(name, **more):
-    owner = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "s", "uid": "u-s", "controller": True}
-    return {
-        "name": name,
-        "namespace": "a",
-        "uid": f"u-{name}",
-        "resourceVersion": "1",
-        "ownerReferences": [owner],
-        **more,
-    }
-
-
 def revision(name, number, template):
     return {
-        "metadata": owned(name, labels={history.LABEL: name.removeprefix("s-")}),
+        "metadata": owned(name, "StatefulSet", labels={history.LABEL: name.removeprefix("s-")}),
         "data": {"spec": {"template": {**template, "$patch": "replace"}}},
         "revision": number,
     }
@@ -50,7 +34,9 @@ def revision(name, number, template):
 
 def pod(number, state="ready", *, of="new", since=10):
     """A pod: `ready`, `starting`, `failed` or `going`."""
-    metadata = owned(f"s-{number}", labels={"app": "x", history.LABEL: f"s-{of}"}, creationTimestamp=stamp(0))
+    metadata = owned(
+        f"s-{number}", "StatefulSet", labels={"app": "x", history.LABEL: f"s-{of}"}, creationTimestamp=stamp(0)
+    )
     if state == "going":
         metadata["deletionTimestamp"] = stamp(1)
     ready = {"type": "Ready", "status": "True", "lastTransitionTime": stamp(since)}
@@ -145,15 +131,8 @@ def test_pods_are_taken_in_and_a_revision_made_before_anything_else():
     other["metadata"]["name"] = "other"
     confirmed, adopted = (step.request for step in looked_at(subject(), orphan, other).steps)
     assert (type(confirmed), type(adopted), adopted.name) == (requests.Confirm, effects.Patch, "s-0")
-    observed = Observed()
-    observed.feed(kinds.STATEFUL_SET, "ADDED", subject())
     controller = stateful_sets.StatefulSets()
-    (first,) = controller.reconcile("a", "s", observed, NOW).steps
-    assert first.request.kind == manifests.CONTROLLER_REVISION
-    observed.feed(kinds.POD, "ADDED", orphan)
-    both = controller.reconcile("a", "s", observed, NOW).steps
-    assert [step.request.kind for step in both[1:]] == [kinds.POD, manifests.CONTROLLER_REVISION]
-    assert controller.reconcile("a", "other", observed, NOW) == requests.Reconciled()
+    observed = begun(controller, kinds.STATEFUL_SET, subject(), orphan)
     assert list(controller.concerns(kinds.POD, pod(0), observed)) == [("a", "s")]
     assert list(controller.concerns(kinds.PERSISTENT_VOLUME_CLAIM, pod(0), observed)) == []
 

@@ -15,9 +15,7 @@ SYSTEM_NAMESPACE: Final = "kube-system"
 SYSTEM_CLUSTER_CRITICAL: Final = "system-cluster-critical"
 SYSTEM_NODE_CRITICAL: Final = "system-node-critical"
 POD_GROUP_PREFIX: Final = "podgroup-"
-SCHEDULER_EXTENSION: Final = (
-    "pumice.dev/scheduled-by"  # of a cluster in a kubeconfig: whose pods are scheduled, and by which file
-)
+SCHEDULER_EXTENSION: Final = "pumice.dev/scheduled-by"  # clusters in kubeconfigs
 GROUP_PROTECTION: Final = "scheduling.k8s.io/podgroup-protection"  # a finalizer of Kubernetes' own pod groups
 
 # Membership of groups and queues.

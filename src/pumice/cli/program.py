@@ -117,9 +117,8 @@ def program() -> None:
 
 def main() -> None:
     """Run the program under the name it was called by: as itself, as a plugin of kubectl, as vcctl or one of its companions."""
-    gc.set_threshold(
-        *interpreter.THRESHOLDS
-    )  # modules stay, too: a tenth of a start would be spent looking for garbage
+    # Modules stay, too: a tenth of a start would be spent looking for garbage among them.
+    gc.set_threshold(*interpreter.THRESHOLDS)
     called = PurePath(sys.argv[0]).name if sys.argv else ""
     if called in programs.NAMES:
         programs.find(called)(prog_name=called)

@@ -15,7 +15,7 @@ from pumice.api import kinds, names
 from pumice.framework import outlooks, queue_room, standings, subject
 from pumice.framework.outlooks import SHORT
 from pumice.model import native_groups, resources
-from pumice.model.statuses import ALLOCATED_LIKE, FINISHED, Status
+from pumice.model.statuses import ALLOCATED_LIKE, Status
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Hashable, Sequence
@@ -120,7 +120,8 @@ def waits(job: Job) -> bool:
 
 def has_ended(job: Job) -> bool:
     """Tell whether all pods of a job have ended: nobody serves it any more, and its controller may have taken its group away."""
-    return bool(job.tasks) and all(task.status in FINISHED for task in job.tasks.values())
+    counts = job.tally.counts
+    return bool(job.tasks) and counts[Status.SUCCEEDED] + counts[Status.FAILED] == len(job.tasks)
 
 
 def of_unusable(session: Session, job: Job) -> str:

@@ -22,9 +22,14 @@ _NEVER: Final = 2**62
 
 def forecast(group: Manifest) -> Mapping[str, Any]:
     """Give the forecast of a group that waits; nothing if it has none."""
+    return _holding(group, names.CONDITION_START_FORECAST)
+
+
+def _holding(group: Manifest, kind: str) -> Mapping[str, Any]:
+    """Give the condition of a type if it holds."""
     listed = structure.mapping(group, "status").get("conditions")
     for condition in listed if isinstance(listed, list) else []:
-        if isinstance(condition, dict) and condition.get("type") == names.CONDITION_START_FORECAST:
+        if isinstance(condition, dict) and condition.get("type") == kind:
             return condition if condition.get("status") == "True" else {}
     return {}
 
@@ -75,12 +80,7 @@ def _nodes(group: Manifest, _: int) -> str:
 
 def _cause(group: Manifest) -> str:
     """Give why a group waits of which no start is told: no policy with `timeline`, or it is not planned yet."""
-    listed = structure.mapping(group, "status").get("conditions")
-    said = [each for each in listed if isinstance(each, dict)] if isinstance(listed, list) else []
-    against = (
-        each for each in said if (each.get("type"), each.get("status")) == (names.CONDITION_UNSCHEDULABLE, "True")
-    )
-    return next((reason_keys.cause(str(each.get("message") or "")) for each in against), "")
+    return reason_keys.cause(str(_holding(group, names.CONDITION_UNSCHEDULABLE).get("message") or ""))
 
 
 NAMESPACE: Final = Column("Namespace", columns.namespace, gap=3)
