@@ -44,7 +44,7 @@ class Tracer:
 
     def __exit__(self, *_: object) -> None:
         sys.settrace(None)
-        threading.settrace(None)  # type: ignore[arg-type]
+        threading.settrace(None)  # type: ignore[arg-type]  the stubs know no end of it
         self._seconds = time.process_time() - self._began
 
     def run(self) -> Run:
