@@ -1,3 +1,5 @@
+import itertools
+
 import pytest
 
 from pumice.api import kinds
@@ -419,6 +421,34 @@ def test_a_group_that_others_delete_while_its_workload_is_scaled_up_again_is_mad
     world.settle()
     world.drop(kinds.POD_GROUP, world.groups.pop("podgroup-rs"))
     assert names_of(world.settle()) == ["Create"]
+
+
+def test_a_group_that_others_delete_again_and_again_is_made_anew_ever_more_seldom():
+    world = World()
+    world.add(kinds.REPLICA_SET, workload())
+    world.add(kinds.POD, pod(owner="rs"))
+    world.settle()
+
+    def made_in(seconds):
+        """Delete the group as soon as it is there, look at everything fifty times a second, and give after how long it was made."""
+        moments, began = [], world.now
+        while world.now < began + seconds * 1_000_000:
+            if world.groups:
+                world.drop(kinds.POD_GROUP, world.groups.pop("podgroup-rs"))
+            if names_of(world.settle(later=0.02)):
+                moments.append((world.now - began) / 1e6)
+        return moments
+
+    moments = made_in(200)
+    pauses = [after - before for before, after in itertools.pairwise(moments)]
+    assert pauses[:5] == [pytest.approx(0.05 * 2**number, abs=0.05) for number in range(5)]
+    assert pauses[-1] == pytest.approx(30, abs=0.05)
+    assert len(moments) <= 15
+    assert len(made_in(61)) <= 3
+    while not world.groups:
+        world.settle(later=1)
+    world.settle(later=90)
+    assert len(made_in(0.1)) == 2  # after peace the first pause is none again
 
 
 def test_a_pod_that_is_gone_asks_for_nothing():

@@ -11,7 +11,8 @@ The rules that keep a late watch and a lost answer from doing harm:
 - a write without an answer is followed by a read of its object before anything else is done about it;
 - names are chosen by us and depend on the owner and a number alone, so the same wish gives the same name, and a second creation fails; a number whose
   object was seen is spent, so a name that was in use is in no later wish;
-- what is known from answers alone is read after a while, in case the watch never tells of it.
+- what is known from answers alone is read after a while, in case the watch never tells of it;
+- what others delete again and again is made anew after pauses that grow: they may know that its owner is gone.
 """
 
 from __future__ import annotations
@@ -44,6 +45,8 @@ _LOOKS: Final = 256  # in which nothing was to be done, before others than contr
 MUCH_TO_DO: Final = 32  # objects that have their turn or wait for it
 _LITTLE_TO_DO: Final = 16
 _FEW_WAITING: Final = 1000
+_PEACE: Final = 2 * work_queue.LONGEST_PAUSE  # after which nobody counts any more how often something was deleted
+_MOST_REMADE: Final = 10_000
 _SOONEST: Final = 10 * duration.MILLISECOND  # after which an object is looked at again without an event
 
 
@@ -110,6 +113,9 @@ class Engine:
         self._doubts: dict[Key, dict[knowing.Reference, None]] = {}
         self._written: dict[Key, dict[knowing.Reference, int]] = {}  # not confirmed by a watch, and when to read it
         self._refusals: dict[Key, int] = {}  # in a row
+        self._remade: dict[
+            knowing.Reference, tuple[int, int]
+        ] = {}  # how often in a row others deleted it, and when that was seen
         self._patient: dict[Key, None] = {}  # that are looked at as soon as there is little to do
         self._said: dict[Key, tuple[str, list[tuple[str, str, str]]]] = {}  # about which object, in the last turn
         self._most_waiting = _FEW_WAITING  # beyond that it is looked who is gone, while others do the work
@@ -231,7 +237,25 @@ class Engine:
             self._complain(f"{each.kind.name} {key.namespace}/{key.name}: {type(error).__name__}: {error}")
             self.queue.failed(key, moment.now)
             return None
+        if pause := self._pause(plan, moment.now):
+            self.queue.done(key, moment.now + pause)
+            self.queue.add(key)
+            return None
         return Turn(key=key, subject=subject, kind=each.kind, plan=plan, left=list(plan.steps), vanished=gone)
+
+    def _pause(self, plan: Reconciled, now: int) -> int:
+        """Say how long a plan has to wait because it makes anew what others have deleted: the first time not at all, then twice as long each time, until there was peace for a while."""
+        longest = 0
+        for step in plan.steps:
+            reference = requests.target(step.request)
+            if isinstance(step.request, effects.Create) and self.observed.taken(*reference):
+                times, before = self._remade.pop(reference, (0, now))
+                times = times + 1 if now - before <= _PEACE else 1
+                self._remade[reference] = times, now
+                longest = max(longest, self.queue.pause(times - 1))
+        while len(self._remade) > _MOST_REMADE:
+            del self._remade[next(iter(self._remade))]
+        return longest
 
     def _doubtful(self, key: Key, now: int) -> list[knowing.Reference]:
         """Give what has to be read before an object is looked at."""

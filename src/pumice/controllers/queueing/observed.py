@@ -26,6 +26,7 @@ Manifest = dict[str, Any]
 Reference = tuple["kinds.Kind", str, str]
 _Owner = tuple[str, str, str, str]  # apiVersion, kind, namespace, name
 _MOST_LOST: Final = 10_000
+_MOST_TAKEN: Final = 10_000
 _DELETED: Final = "1970-01-01T00:00:00Z"  # when we have deleted something and nobody has said when that was
 
 
@@ -52,6 +53,7 @@ class Observed:
         self._versions: dict[kinds.Kind, str] = {}  # how far the watch of a kind has come
         self._deleted: dict[str, None] = {}  # uids of objects that we have deleted
         self._lost: dict[str, None] = {}  # uids of objects that a read did not find, of which the watch may still tell
+        self._taken: dict[Reference, None] = {}  # what somebody else has taken from its owner, of late
         self.unconfirmed: dict[Reference, str] = {}  # known from answers alone, and the version of the first of these
         self._unpacked: tuple[bytes, Manifest] = (b"", {})  # the last one that was asked for by name
         self.names = name_book.NameBook()
@@ -110,6 +112,10 @@ class Observed:
     def untold(self, owner_kind: kinds.Kind, namespace: str, name: str) -> list[str]:
         """Give the uids of what has vanished since a controller was last looked at."""
         return list(self._vanished.get(_owner(owner_kind, namespace, name), ()))
+
+    def taken(self, kind: kinds.Kind, namespace: str, name: str) -> bool:
+        """Tell, once, whether an object with this name was taken from its owner by somebody else."""
+        return self._taken.pop((kind, namespace, name), True) is None
 
     # ---- learning
 
@@ -234,6 +240,10 @@ class Observed:
     def _drop(self, reference: Reference, known: Manifest) -> None:
         kind, namespace, name = reference
         self._unindex(reference, known)
+        if controller(known) and known["metadata"].get("uid") not in self._deleted:
+            self._taken[reference] = None
+            if len(self._taken) > _MOST_TAKEN:
+                del self._taken[next(iter(self._taken))]
         self._remember(kind, namespace, known)
         self._vanished.pop(_owner(kind, namespace, name), None)
         home = self._objects[kind][namespace]

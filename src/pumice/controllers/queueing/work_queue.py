@@ -100,10 +100,14 @@ class WorkQueue(Generic[K]):
         """End a turn that failed: the next comes after a pause that doubles each time; gives the pause."""
         self._busy.pop(key, None)
         count = self._failures[key] = self._failures.get(key, 0) + 1
-        pause = min(self._longest, self._first << min(count - 1, 40))
+        pause = self.pause(count)
         self._pausing[key] = now + pause
         self._push(now + pause, key)
         return pause
+
+    def pause(self, count: int) -> int:
+        """Give how long to wait after so many failures in a row."""
+        return min(self._longest, self._first << min(count - 1, 40)) if count else 0
 
     def next_due(self, now: int) -> int | None:
         """Say when the next key is ready, None if nothing waits."""
