@@ -19,6 +19,7 @@ RIVALS = ("sched", "rival")
 LEASE = 15.0  # seconds
 VIEW = 120.0  # seconds for which a scheduler may go by what it saw of a node
 AFTERMATH = 5.0  # seconds for which what has happened to a pod is a reason to write
+PUT_OFF = 60.0  # seconds for which the reason why a pod waits may have to wait, if it was given six times before
 _OVER = ("Succeeded", "Failed")
 
 
@@ -189,7 +190,7 @@ class Oracle:
         for program in world.programs:
             if not program.alive:
                 self.complain("alive", f"{program.name} does not run: {program.ended[-1:]}")
-        late = [each for each in self.writes if each[0] > quiet_since and not self._answers_to_something(each[0])]
+        late = [each for each in self.writes if each[0] > quiet_since and not self._answers_to_something(each)]
         if late:
             moment, process, method, path = late[0]
             self.complain(
@@ -212,9 +213,12 @@ class Oracle:
         """Tell whether something happens to pods, so that programs may still be at work on it."""
         return bool(self.stirred) and self.stirred[-1] > self._world.loop.now - AFTERMATH
 
-    def _answers_to_something(self, moment):
+    def _answers_to_something(self, write):
         """Tell whether something has happened shortly before."""
-        return any(moment - AFTERMATH <= each <= moment for each in self.stirred)
+        moment, _, method, path = write
+        gives_reason = method == "PATCH" and "/pods/" in path and path.endswith("/status")
+        patience = AFTERMATH + (PUT_OFF if gives_reason else 0)
+        return any(moment - patience <= each <= moment for each in self.stirred)
 
     def _judge_gangs(self):
         groups = {}
