@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import datetime as dt
 import errno
 import io
 import json
@@ -30,6 +31,51 @@ def test_text_lines_are_key_and_value_and_one_line_each():
     assert 'level=info msg=bind pod=a/b node="n 1" reason="two\\nlines\\\\rof=it" queue=' in line
     assert line.rstrip("\n").isprintable()
     assert line.startswith("time=20")
+
+
+@pytest.mark.parametrize(
+    ("value", "text", "as_json"),
+    [
+        ("plain", "plain", '"plain"'),
+        ("", "", '""'),
+        ("two words", '"two words"', '"two words"'),
+        ("a=b", '"a=b"', '"a=b"'),
+        ('say "no"', '"say \\"no\\""', '"say \\"no\\""'),
+        ("C:\\a", "C:\\a", '"C:\\\\a"'),
+        ("C:\\a b", '"C:\\\\a b"', '"C:\\\\a b"'),
+        ("a\nb", "a\\nb", '"a\\nb"'),
+        ("é", "é", '"\\u00e9"'),
+        ("a\x1bb", "a\\x1bb", '"a\\u001bb"'),
+        (None, "", "null"),
+        (True, "true", "true"),
+        (False, "false", "false"),
+        (1.5, "1.5", "1.5"),
+        (["a", 1], "\"['a', 1]\"", '["a", 1]'),
+        ({3}, "{3}", '"{3}"'),
+    ],
+)
+def test_values_are_written_so_that_the_next_key_is_found(value, text, as_json):
+    for form, expected in (("text", f"level=info msg=m v={text} n=1"), ("json", f'"msg": "m", "v": {as_json}, "n": 1')):
+        stream = io.StringIO()
+        logs.Log(0, form, stream).info("m", v=value, n=1)
+        assert expected in stream.getvalue()
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_no_field_takes_the_place_of_when_how_bad_and_what(form):
+    stream = io.StringIO()
+    logs.Log(0, form, stream).info("m", time="never", level=4, msg="other", pod="p")
+    assert "never" not in stream.getvalue()
+    assert "other" not in stream.getvalue()
+    assert stream.getvalue().index("level") < stream.getvalue().index("pod")
+
+
+def test_times_are_those_of_utc_with_a_z():
+    lines = Lines()
+    lines.log.info("m")
+    written = dt.datetime.fromisoformat(lines.all[0]["time"])
+    assert lines.all[0]["time"].endswith("Z")
+    assert abs(dt.datetime.now(dt.UTC) - written) < dt.timedelta(days=1)
 
 
 def test_json_lines_begin_like_lines_of_text():

@@ -7,33 +7,18 @@ namespace/name. What is logged never holds a token, a key or a header.
 from __future__ import annotations
 
 import contextlib
+import datetime as dt
+import json
 import logging
 import sys
-from typing import TYPE_CHECKING, Any, TextIO
-
-import structlog
+import threading
+import traceback
+from typing import Any, TextIO
 
 from pumice.api import printable
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from structlog.typing import EventDict, WrappedLogger
-
 CONFIGURATION, DECISIONS, CYCLES = 2, 3, 4
-HEAD = ("time", "level", "msg")
 SOCKET_FOLDER = "DEBUG_SOCKET_DIR"  # the variable that names where the verbosity can be changed while the process runs
-
-
-class _Lines(structlog.WriteLogger):
-    """Writes lines as long as somebody takes them: one that cannot be written, to a full disk or to whoever has gone, is lost and stops nobody's work."""
-
-    def msg(self, message: str) -> None:
-        """Write a line."""
-        with contextlib.suppress(OSError, ValueError):  # the latter if the stream was closed
-            super().msg(message)
-
-    info = warning = error = msg
 
 
 class Log:
@@ -41,23 +26,9 @@ class Log:
 
     def __init__(self, verbosity: int = 0, form: str = "text", stream: TextIO | None = None) -> None:
         self.verbosity = verbosity
-        renderer: Callable[[WrappedLogger, str, EventDict], str | bytes] = (
-            structlog.processors.JSONRenderer(sort_keys=False)  # the order is _head_first's
-            if form == "json"
-            else structlog.processors.LogfmtRenderer(key_order=HEAD, drop_missing=True, bool_as_flag=False)
-        )
-        self._logger = structlog.wrap_logger(
-            _Lines(stream or sys.stderr),
-            processors=[
-                structlog.processors.add_log_level,
-                structlog.processors.TimeStamper(fmt="iso", utc=True, key="time"),
-                structlog.processors.EventRenamer("msg"),
-                structlog.processors.format_exc_info,
-                _one_line if form == "text" else _head_first,
-                renderer,
-            ],
-            wrapper_class=structlog.BoundLogger,
-        )
+        self._form = _as_json if form == "json" else _as_text
+        self._stream = stream or sys.stderr
+        self._writing = threading.Lock()
 
     def shows(self, level: int) -> bool:
         """Tell whether lines of a level are written."""
@@ -66,25 +37,35 @@ class Log:
     def detail(self, level: int, message: str, **fields: Any) -> None:
         """Write a line that only some want to read."""
         if self.verbosity >= level:
-            self._logger.info(message, **fields)
+            self._write("info", message, fields)
 
     def info(self, message: str, **fields: Any) -> None:
         """Write a line about the life of the process."""
-        self._logger.info(message, **fields)
+        self._write("info", message, fields)
 
     def warning(self, message: str, **fields: Any) -> None:
         """Write a line about something that somebody should look at."""
-        self._logger.warning(message, **fields)
+        self._write("warning", message, fields)
 
     def error(self, message: str, **fields: Any) -> None:
         """Write a line about something that went wrong; `error=` may be an exception."""
         if isinstance(found := fields.get("error"), BaseException):
             fields["error"] = f"{type(found).__name__}: {found}"
-        self._logger.error(message, **fields)
+        self._write("error", message, fields)
 
     def broke(self, message: str, error: BaseException, /, **fields: Any) -> None:
         """Write a line about a mistake in the program, with the places it came through."""
-        self._logger.error(message, exc_info=error, **fields)
+        places = "".join(traceback.format_exception(error)).removesuffix("\n")
+        self._write("error", message, fields | {"exception": places})
+
+    def _write(self, level: str, message: str, fields: dict[str, Any]) -> None:
+        """Write a line if somebody takes it: one that cannot be written, to a full disk or to whoever has gone, is lost and stops nobody's work."""
+        time = dt.datetime.now(dt.UTC).isoformat().replace("+00:00", "Z")
+        head = {"time": time, "level": level, "msg": message}
+        line = self._form(head | fields | head)  # first in the line, whatever else has their names
+        with contextlib.suppress(OSError, ValueError), self._writing:  # the latter if the stream was closed
+            self._stream.write(f"{line}\n")
+            self._stream.flush()
 
 
 class Bridge(logging.Handler):
@@ -115,15 +96,28 @@ def adopt_libraries(log: Log) -> None:
         library.propagate = False
 
 
-def _one_line(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
-    """Write out what a terminal would obey, line feeds apart, which the renderer sees to: text that others wrote must not look like a line of ours."""
-    return {key: _shown(value) if isinstance(value, str) else value for key, value in event.items()}
+def _as_json(fields: dict[str, Any]) -> str:
+    return json.dumps(fields, default=repr)
+
+
+def _as_text(fields: dict[str, Any]) -> str:
+    return " ".join(f"{key}={_value(value)}" for key, value in fields.items())
+
+
+def _value(value: object) -> str:
+    """Write a value so that it ends where the next key begins: in quotes if it holds what would part it."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return str(value).lower()
+    text = _shown(value) if isinstance(value, str) else str(value)
+    quoted = any(each in text for each in ' ="')
+    if quoted:
+        text = text.replace("\\", "\\\\").replace('"', '\\"')
+    text = text.replace("\n", "\\n")
+    return f'"{text}"' if quoted else text
 
 
 def _shown(text: str) -> str:
+    """Write out what a terminal would obey, line feeds apart, which come later: text that others wrote must not look like a line of ours."""
     return "\n".join(map(printable.printable, text.split("\n")))
-
-
-def _head_first(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
-    """Begin with when, how bad and what, as lines of text do."""
-    return {key: event[key] for key in HEAD} | dict(event)
