@@ -132,7 +132,7 @@ def _job_report(session: Session, job: Job, stamp: Stamp, equal: Statuses, *, po
     head = f"{status.phase or names.PHASE_PENDING} in queue {job.queue}"
     lacking = counts[_PENDING] + counts[_PIPELINED] + counts[_ALLOCATED]
     if not lacking:
-        return _made(job, status, head)
+        return _made(job, status, head, "" if job.tasks else _told(session, job, status.phase))
     waiting = [task for task in job.tasks.values() if task.status in WAITING]
     text, warning = job_text(session, job), ""
     if status.phase in UNFINISHED_PHASES:
@@ -142,6 +142,12 @@ def _job_report(session: Session, job: Job, stamp: Stamp, equal: Statuses, *, po
     stands = f"{head}, {lacking} of {len(job.tasks)} pods wait: {text}"
     told = waiting if pod_reasons else [task for task in waiting if task.uid in session.reservations.holds]
     return _made(job, status, stands, warning, tuple(_task_reports(session, job, told)))
+
+
+def _told(session: Session, job: Job, phase: str) -> str:
+    """Return what the condition of a group without pods says that is not let in, for an event."""
+    given = session.findings.conditions.get(job.key, ()) if phase in UNFINISHED_PHASES else ()
+    return next((each.message for each in given if each.type == names.CONDITION_UNSCHEDULABLE), "")
 
 
 def _made(
