@@ -322,7 +322,7 @@ def test_a_job_whose_pods_are_refused_is_given_up_at_the_fifteenth_try_and_says_
     assert world.told()[0]["state"] == {"phase": "Terminated", "reason": "TerminateJob"}
     said = {(note.type, note.reason): note.message for note in world.notes}
     assert "exceeded quota: q" in said["Warning", "FailedCreate"]
-    assert said["Warning", "ExecuteAction"] == "Job failed on action SyncJob for retry limit reached"
+    assert said["Warning", "ExecuteAction"] == "Job failed on action SyncJob for retry limit reached: exceeded quota: q"
     assert sum(note.reason == "FailedCreate" for note in world.notes) == 14  # the last try is to end it
     (given_up,) = [
         each for each in world.get(kinds.JOB, "j")["status"]["conditions"] if each["status"] == "Terminating"

@@ -258,6 +258,15 @@ def test_job_that_is_there_and_has_neither_group_nor_pods_is_not_called_missing(
         naming.find(state, "job", "other/train")
 
 
+def test_what_the_controller_says_of_a_job_that_it_makes_no_group_for_is_the_reason():
+    job, _ = remade("uid")
+    job["status"] = {"state": {"phase": "Pending", "reason": "QueueNotFound", "message": "queue q does not exist"}}
+    state, request = State(source="here", now=0, objects=[], jobs={"uid": job}), explanation.Request(what="job", name="ml/train")  # fmt: skip
+    repeated = [SimpleNamespace(reason="QueueNotFound", message="queue q does not exist")]
+    with pytest.raises(StudyError, match=r"has no PodGroup and no pods: it is Pending; queue q does not exist$"):
+        explanation.answer(state, request, KNOWN, warnings=lambda _objects: repeated)
+
+
 def alone(scheduler, owner="train"):
     """A pod that names no group."""
     owners = [{"apiVersion": "batch/v1", "kind": "Job", "name": owner, "uid": "u"}]
@@ -342,3 +351,23 @@ def test_warnings_about_whoever_has_to_make_the_pods_of_a_group_are_shown():
     found = explanation.answer(state, request, KNOWN, warnings=warnings)
     assert found.schedulers == ("mine",)
     assert "job ml/train: Event Warning, FailedCreate: exceeded quota: q" in explanation_text.body(found, verbose=False)
+
+
+@pytest.mark.parametrize(
+    ("reason", "message"),
+    [
+        ("PodGroupPending", "PodGroup ml:train unschedulable, reason: queue q has 1 of its 2 cpu left"),
+        ("InvalidSpec", "queue nowhere does not exist; create it or name another in spec.queue"),
+    ],
+)
+def test_warnings_that_repeat_the_cause_are_no_line_of_their_own(reason, message):
+    job, group = remade("uid")
+    group["spec"]["queue"] = "nowhere"
+    state = State(source="here", now=60_000_000, objects=[files._read(group)], jobs={"uid": job})
+    about = SimpleNamespace(kind="Job", namespace="ml", name="train")
+    told = SimpleNamespace(involved_object=about, type="Warning", reason=reason, message=message, last_timestamp="", first_timestamp="")  # fmt: skip
+    request = explanation.Request(what="job", name="ml/train", search=False)
+    found = explanation.answer(state, request, KNOWN, warnings=lambda _objects: [told])
+    lines = explanation_text.body(found, verbose=False)
+    assert lines[0] == "queue nowhere does not exist"
+    assert [line for line in lines if message in line] == []

@@ -240,6 +240,29 @@ CASES = {
         ],
         "raise capability cpu of queue team from 1 to 2",
     ),
+    "not let in, and a pod comes first": (
+        LIMITS,
+        [
+            node(cpu="16"),
+            queue("team", capability={"cpu": "5"}),
+            group("run", queue="team", phase="Running"),
+            pod("run-0", "run", "4", on="n1"),
+            group("first", queue="team"),
+            pod("first-0", "first", "3"),
+            group(queue="team", phase="Pending", minResources={"cpu": "2"}),
+        ],
+        "create the 1 pod that is missing below its minMember of 1 and raise capability cpu of queue team from 5 to 9",
+    ),
+    "not let in, and a group without pods comes first": (
+        LIMITS,
+        [
+            node(cpu="16"),
+            queue("team", capability={"cpu": "1"}),
+            group("first", queue="team", phase="Pending", minResources={"cpu": "2"}),
+            group(queue="team", phase="Pending", minResources={"cpu": "3"}),
+        ],
+        "raise capability cpu of queue team from 1 to 5",
+    ),
     "asks for nothing": (
         PLAIN.replace(", backfill", ""),
         [node(), group(), pod(containers=[{"name": "c", "image": "x"}])],

@@ -209,6 +209,7 @@ REASON_PREEMPTION: Final = "PreemptionByScheduler"
 EVENT_SCHEDULED: Final = "Scheduled"
 EVENT_FAILED_SCHEDULING: Final = "FailedScheduling"
 EVENT_UNSCHEDULABLE: Final = "Unschedulable"
+EVENT_GROUP_PENDING: Final = "PodGroupPending"  # of a Job: what the condition of its group says
 EVENT_EVICT: Final = "Evict"
 EVENT_INVALID_SPEC: Final = "InvalidSpec"
 EVENT_NO_EFFECT: Final = "SettingHasNoEffect"

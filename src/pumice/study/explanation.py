@@ -32,7 +32,7 @@ _FOUND_BY: Final[dict[str, tuple[kinds.Kind, ...]]] = {
     "node": (kinds.NODE,),
 }
 PODS_ASKED: Final = 3
-_IN_CONDITIONS: Final = frozenset({names.EVENT_FAILED_SCHEDULING, names.EVENT_UNSCHEDULABLE})
+_IN_CONDITIONS: Final = frozenset({names.EVENT_FAILED_SCHEDULING, names.EVENT_UNSCHEDULABLE, names.EVENT_GROUP_PENDING})
 _TOLD: Final = frozenset({"waits", "not let in", "holds room", "invalid", "without pods"})
 
 
@@ -102,8 +102,9 @@ def answer(
         key = _found(state, request)
     except naming.WithoutGroupError as error:
         namespace, _, name = error.job.partition("/")
-        last = "".join(f"\n{each.reason}: {each.message}" for each in warnings([(namespace, name)])[-1:])
-        raise StudyError(f"{error}{last}") from error
+        last = [each for each in warnings([(namespace, name)])[-1:] if each.message not in str(error)]
+        more = "".join(f"\n{each.reason}: {each.message}" for each in last)
+        raise StudyError(f"{error}{more}") from error
     pods = list(_pods_of(state, request.what, key))
     policy = configuring.choose(
         state, known, given=request.config, scheduler_names=request.scheduler_names, pods=pods, access=access

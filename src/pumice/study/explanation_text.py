@@ -51,7 +51,8 @@ def _aside(answer: Answer) -> Iterator[str]:
     """Say what has to be known beside the cause: what could not be read, what only the running scheduler knows, and the first note, each in a line."""
     if answer.missing_rights:
         yield _rights(answer)
-    if answer.explanation is not None and (more := [each for each in answer.written if _is_more(each)]):
+    more = [each for each in answer.written if _is_more(each) and not (answer.cause and answer.cause in each.message)]
+    if answer.explanation is not None and more:
         yield f"{more[0].object}: {more[0].type} {more[0].status}, {more[0].reason}: {more[0].message}"
     if answer.notes:
         more_notes = f" (and {len(answer.notes) - 1} more notes)" if len(answer.notes) > 1 else ""

@@ -69,6 +69,8 @@ def _miss_group(state: State, wanted: tuple[str, str]) -> None:
         if _fits(key, wanted):
             since = f" since {said['lastTransitionTime']}" if said.get("lastTransitionTime") else ""
             why = _WITHOUT_GROUP.get(phase, "that is over, and nothing of it waits")
+            if phase == "Pending" and said.get("message"):
+                why = said["message"]  # its controller has said what it waits for
             raise WithoutGroupError(key, f"it is {phase}{since}; {why}")
     alone = [pod for pod in state.pods() if any(_fits(owner, wanted) for owner in _names_of_owners(pod.metadata))]
     if alone:

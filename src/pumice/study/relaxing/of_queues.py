@@ -78,7 +78,7 @@ def _line(question: Question, queue: Queue) -> list[Queue]:
 def _raised(question: Question, line: Sequence[Queue], field: str) -> Iterator[Relaxation]:
     """Raise a limit of a queue, and of those above it, by what the job wants; where others come first, towards what all wants that waits there."""
     own = wanted(question)
-    waiting = [resources.highest(own, _sum(question, queue, "pending")) for queue in line]
+    waiting = [resources.highest(own, _asked(question, queue, own)) for queue in line]
 
     def at(number: int) -> Relaxation:
         asked = [_between(own, each, number - 1) for each in waiting]
@@ -89,6 +89,19 @@ def _raised(question: Question, line: Sequence[Queue], field: str) -> Iterator[R
 
     if at(_STEPS + 1).edits:
         yield relaxation.graded(_STEPS + 1, at)
+
+
+def _asked(question: Question, queue: Queue, own: Amounts) -> Amounts:
+    """Return what all ask for that wait in a queue and in those below it, those included whose pods are yet to be made."""
+    total = _sum(question, queue, "pending")
+    if not question.waiting:
+        total = resources.add(total, own)
+    cluster, below = question.cluster, _below(question, queue)
+    without_pods = (job for each in below for job in map(cluster.jobs.__getitem__, each.jobs) if not job.tasks)
+    for job in without_pods:
+        if job is not question.job:
+            total = resources.add(total, job.min_resources or {})
+    return total
 
 
 def _between(low: Amounts, high: Amounts, number: int) -> Amounts:
@@ -128,11 +141,15 @@ def _sum(question: Question, queue: Queue, column: str) -> Amounts:
     """Return what the jobs of a queue and of those below it hold, or wait for."""
     cluster = question.cluster
     total: Amounts = {}
-    for each in cluster.queues.values():
-        if queue in _line(question, each):
-            row = cluster.queue_sums.rows[each.name]
-            total = resources.add(total, cluster.vocabulary.amounts(getattr(cluster.queue_sums, column)[row]))
+    for each in _below(question, queue):
+        row = cluster.queue_sums.rows[each.name]
+        total = resources.add(total, cluster.vocabulary.amounts(getattr(cluster.queue_sums, column)[row]))
     return total
+
+
+def _below(question: Question, queue: Queue) -> list[Queue]:
+    """Return a queue and those below it."""
+    return [each for each in question.cluster.queues.values() if queue in _line(question, each)]
 
 
 def _weights(queue: Queue) -> Iterator[Relaxation]:

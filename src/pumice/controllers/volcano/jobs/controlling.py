@@ -261,7 +261,7 @@ class _Look:
         waits = pod_groups.why_it_waits(self.group)
         if waits:
             told = f"PodGroup {self.job.namespace}:{self.job.name} unschedulable, reason: {waits}"
-            plan.notes = [*plan.notes, ("Warning", "PodGroupPending", told)]
+            plan.notes = [*plan.notes, ("Warning", names.EVENT_GROUP_PENDING, told)]
         return plan
 
     def _without_plugins(self) -> dict[str, str]:

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 Manifest = dict[str, Any]
 MOST_PODS: Final = 200_000  # more than any cluster runs
 _NO_CLAIM: Final = "PVCError"
+_NOT_MADE: Final = "FailedCreate"
 _READ_AT_ONCE: Final = 10
 _EXECUTE: Final = "ExecuteAction"
 
@@ -64,7 +65,7 @@ class Work:
             return self._stuck("QueueNotFound", f"queue {job.queue} does not exist", write)
         if job.replicas > MOST_PODS:
             message = f"spec.tasks: {job.replicas} replicas are more than the {MOST_PODS} that a Job may have"
-            return self._stuck("FailedCreate", message, write)
+            return self._stuck(_NOT_MADE, message, write)
         try:
             plugins = self._plugins()
             wanted = beside.keep(job, plugins, self._observed)
@@ -82,8 +83,12 @@ class Work:
         steps = wanted + claims.steps + pod_groups.keep(job, self._group, self._observed)
         staffing = self._staffing(plugins, forwarded=forwarded)
         said = self._said(phase, {**self._kept(), **beside.marks(job), **claims.controlled})
+        if staffing.taken:
+            said = _refused(said, f"pod {staffing.taken[0]}: another pod has that name")
         written, again = write(said)
-        return self._planned(steps, staffing, self._announced(written, later), phase, again)
+        plan = self._planned(steps, staffing, self._announced(written, later), phase, again)
+        plan.when_refused = lambda message: self._announced(write(_refused(said, message))[0], later)
+        return plan
 
     def _plugins(self) -> list[JobPlugin]:
         kept = self._job.asked.kept
@@ -116,10 +121,9 @@ class Work:
             steps=steps + reads + staffing.deletions + staffing.creations + now,
             again=again,
             size=0 if staffing.is_partial else len(self._found.all),  # nobody rests before all are made
-            when_refused=lambda _: written,
             stuck=f"{', '.join(staffing.taken)}: the name is taken" if staffing.taken else "",
             notes=[
-                ("Warning", "FailedCreate", f"Error creating pod {each}: another pod has that name")
+                ("Warning", _NOT_MADE, f"Error creating pod {each}: another pod has that name")
                 for each in staffing.taken
             ]
             + [("Warning", "PluginError", each) for each in unread],
@@ -184,3 +188,8 @@ class Work:
         fields = {policies.POD_PENDING: "pending", policies.POD_FAILED: "failed", policies.TASK_COMPLETED: "succeeded"}
         field = fields.get(answer.occurrence.event, "pending")
         return self._found.count(field.capitalize()) > manifests.number(self._job.status, field)
+
+
+def _refused(said: statuses.Said, message: str) -> statuses.Said:
+    """Give what is said of a Job that something was refused which it needs; of one that ends, why it does."""
+    return said if states.is_ending(said.phase) else msgspec.structs.replace(said, reason=_NOT_MADE, message=message)
