@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import inspect
 import operator
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 
 import pumice
 from builders import Desk
+from pumice.framework import registration
 from pumice.framework.configuration import Settings
 from pumice.framework.plugin import Plugin
 from pumice.framework.points import POINTS, RegistrationError
@@ -170,3 +172,41 @@ def test_nobody_but_the_dispatcher_calls_what_was_registered():
         "framework/functions.py",
         "framework/ordering.py",
     }
+
+
+class Odd:
+    """Methods of every kind of signature."""
+
+    def none(self): ...
+    def one(self, job): ...
+    def with_default(self, job, more=1): ...
+    def any_number(*args): ...
+    def keyword(self, job, *, strict): ...
+    def keyword_with_default(self, job, *, strict=True): ...
+    def by_place(self, job, /, more): ...
+    @classmethod
+    def of_class(cls, job): ...
+    @staticmethod
+    def of_nobody(job, more): ...
+    @functools.wraps(lambda job, more: None)
+    def wrapping(self, *args): ...
+    def __call__(self, job, more): ...
+
+
+def named(function):
+    return getattr(function, "__name__", "called")
+
+
+ODD = [getattr(Odd(), name) for name in vars(Odd) if not name.startswith("__")]
+
+
+@pytest.mark.parametrize("parameters", [(), ("a",), ("a", "b"), ("a", "b", "c")], ids=len)
+@pytest.mark.parametrize("function", [*ODD, Odd(), Odd.one, lambda *, a=1: a, lambda **more: more], ids=named)
+def test_what_is_refused_is_what_python_would_not_bind(function, parameters):
+    try:
+        inspect.signature(function).bind(*parameters)
+    except TypeError:
+        with pytest.raises(RegistrationError):
+            registration.check(function, "Point", parameters, "author")
+    else:
+        registration.check(function, "Point", parameters, "author")
