@@ -38,6 +38,8 @@ HELM_HOOK: Final = "helm.sh/hook"
 HOOK: Final = Plan(run_time=duration.SECOND)
 """What a hook of helm does whose command is not understood: helm waits until it has ended."""
 _LARGEST_CODE: Final = 255
+_DIGITS: Final = 18
+_FOR_EVER: Final = 100 * 365 * 24 * duration.HOUR  # who sleeps longer runs without end
 _ANNOTATIONS: Final = (names.RUN_TIME, names.EXIT, names.EXIT_CODE)
 
 
@@ -65,7 +67,7 @@ def annotated(pod: Mapping[str, Any]) -> tuple[Plan, list[str]]:
         problems.append(f"annotation {names.EXIT}: {exit_text!r} is neither failed nor succeeded; the pod succeeds")
     code = int(exit_text == "failed")
     if code_text is not None:
-        if str(code_text).isdecimal() and int(code_text) <= _LARGEST_CODE:
+        if re.fullmatch(r"[0-9]{1,3}", str(code_text)) and int(code_text) <= _LARGEST_CODE:
             code = int(code_text)
         else:
             why = "is no exit code; write a number from 0 to 255"
@@ -91,7 +93,7 @@ def of_container(container: Mapping[str, Any], pod: Mapping[str, Any] | None = N
     if not stated:
         return Plan()
     known = environment.of_container(container, pod or {}) if any("$" in each for each in stated) else {}
-    words = [environment.referred(each, known) for each in stated]
+    words = environment.words_of(stated, known)
     name = words[0].rpartition("/")[2]
     if name in _SHELLS:
         script = (
@@ -105,7 +107,9 @@ def of_container(container: Mapping[str, Any], pod: Mapping[str, Any] | None = N
 
 def _script(script: str) -> Plan:
     commands: list[list[str]] = []
-    for line in re.split(r"\s*(?:;|&&|\n)\s*", script.strip()):
+    if len(script) > environment.LONGEST:
+        return Plan()
+    for line in re.split(r";|&&|\n", script):
         try:
             words = shlex.split(line, comments=True)
         except ValueError:
@@ -130,11 +134,11 @@ def _commands(commands: Sequence[list[str]]) -> Plan:
                 code = 0
             case "sleep":
                 span = _span(arguments)
-                if span is None:
+                if span is None or at + span > _FOR_EVER:
                     return Plan(None, 0, tuple(lines))
                 at, code = at + span, 0
             case "exit":
-                code = int(arguments[0]) % 256 if arguments and arguments[0].isdecimal() else code
+                code = int(arguments[0][-_DIGITS:]) % 256 if arguments and arguments[0].isdecimal() else code
                 return Plan(at, code, tuple(lines))
             case _:
                 return Plan(None, 0, tuple(lines))
@@ -148,4 +152,4 @@ def _span(arguments: Sequence[str]) -> int | None:
         if match is None:
             return None
         total += float(match[1]) * _UNITS[match[2]]
-    return int(total * duration.SECOND) if arguments else None
+    return int(total * duration.SECOND) if arguments and total * duration.SECOND < _FOR_EVER else None
