@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import http.client
 import json
 import socket
@@ -311,3 +312,23 @@ def test_a_full_disk_refuses_writes_in_words_and_serves_reads(tmp_path):
         assert caller.answer("GET", f"{MAPS}/m0").status == 200
         resource.prlimit(running.process.pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
         until(lambda: caller.answer("POST", MAPS, {"metadata": {"generateName": "again-"}}).status == 201)
+
+
+def test_a_body_is_not_inflated(server):
+    """A few bytes would become as much as anybody likes, while others wait."""
+    body = json.dumps({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "deflated"}}).encode()
+    status, answer = raw(server, "POST", MAPS, gzip.compress(body), **{"Content-Encoding": "gzip"})
+    assert (status, answer["reason"]) == (400, "BadRequest")
+
+
+def test_a_pod_that_sleeps_without_measure_ends_no_kubelet(server):
+    """One whose words are bound to a node at once: nobody schedules here."""
+    container = {"name": "c", "image": "x", "command": ["sleep", "9" * 5000]}
+    spec = {"nodeName": "node-0", "containers": [container]}
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "endless"}, "spec": spec}
+    assert raw(server, "POST", PODS, json.dumps(pod))[0] == 201
+
+    def runs():
+        return raw(server, "GET", f"{PODS}/endless", None)[1]["status"].get("phase") == "Running"
+
+    until(runs)

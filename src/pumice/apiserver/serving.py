@@ -44,7 +44,10 @@ class Server:
 
     async def start(self, host: str, port: int, files: Files | None) -> int:
         """Listen; returns the port."""
-        self._runner = web.ServerRunner(web.Server(self._answer, access_log=None, keepalive_timeout=75.0))
+        self._runner = web.ServerRunner(
+            # Bodies are not inflated: a few bytes would become as much as anybody likes while others wait, and no client deflates them.
+            web.Server(self._answer, access_log=None, keepalive_timeout=75.0, auto_decompress=False)
+        )
         await self._runner.setup()
         site = web.TCPSite(self._runner, host, port, ssl_context=_tls(files) if files else None, backlog=2048)
         await site.start()

@@ -132,7 +132,7 @@ class Listener:
         patience: float = 0.5,
         spared: Callable[[object], bool] = lambda _connection: False,
     ) -> None:
-        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=patience)
+        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=patience, auto_decompress=False)
         self._most = most
         self._spared = spared
         self._listening: asyncio.Server | None = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from pumice.api import duration, kinds, names
 from pumice.cache import effects
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from pumice.controllers.queueing.requests import Moment, Step
 
 Manifest = dict[str, Any]
+AT_ONCE: Final = 500  # made in one look, as Kubernetes has it; the next one goes on
 
 
 def phase(pod: Mapping[str, Any]) -> str:

@@ -66,7 +66,7 @@ class ReplicaSets:
             template = spec.get("template")
             return [
                 pods.create(pods.from_template(replica_set, self.kind, template, next(free)))
-                for _ in range(wanted - len(active))
+                for _ in range(min(wanted - len(active), pods.AT_ONCE))
             ]
         beside = Counter(manifests.mapping(pod, "spec").get("nodeName", "") for pod in active)
         ordered = sorted(

@@ -101,7 +101,7 @@ def _changes(members: _Members, observed: Observed, moment: Moment) -> list[Step
     for number in members.wanted:
         steps, waits = _present(members, number, observed, moment)
         filled += steps
-        if waits and not members.parallel:
+        if (waits and not members.parallel) or len(filled) >= pods.AT_ONCE:
             return filled
     if filled and not members.parallel:
         return filled
@@ -140,7 +140,7 @@ def _updated(members: _Members, moment: Moment) -> list[Step]:
     )
     room = max(1, most)
     steps: list[Step] = []
-    for number in sorted(members.wanted, reverse=True):
+    for number in reversed(members.wanted):
         pod = members.found.get(number)
         if pod is None or manifests.is_going(pod) or not pods.is_available(pod, pause, moment):
             room -= 1

@@ -58,7 +58,8 @@ def referred(text: str, known: Mapping[str, str], more: int = LONGEST) -> str:
 
 def _replaced(pattern: re.Pattern[str], text: str, value: Callable[[re.Match[str]], str], more: int) -> str:
     """Replace what a pattern finds, unless that makes the text longer by more than is allowed: variables that name each other twice double it each time."""
-    parts, end = [], 0
+    parts: list[str] = []
+    end = 0
     for found in pattern.finditer(text):
         put = value(found)
         more -= len(put) - len(found[0])

@@ -41,6 +41,7 @@ def changes(
     until = _pause_ends(tally, moment)
     if until is not None and until > moment.now:
         return [], until
+    missing = min(missing, pods.AT_ONCE)
     found = _indexed(job, tally, missing, observed) if tally.indexed else _plain(job, missing, observed)
     return [pods.create(pod) for pod in found], None
 
