@@ -287,6 +287,31 @@ def test_a_nomination_that_could_not_be_taken_off_is_taken_off_later():
     assert len(removals()) == 3
 
 
+@pytest.mark.parametrize("arrived", [True, False], ids=["arrived", "failed"])
+def test_a_nomination_of_which_the_watch_tells_after_it_was_taken_off_is_none(arrived):
+    """Between both writes of ours and their echo comes one more event, of the state between them."""
+    desk = builders.Desk(PREEMPTING).feed(builders.node("n1", cpu="1"), builders.group("g"))
+    nominated, free = builders.pod("p", "g", cpu="2"), builders.pod("p", "g", cpu="2")
+    nominated["status"]["nominatedNodeName"] = "n9"
+    desk.feed(nominated).cycle()
+
+    def removals():
+        return [p for p in desk.world.of(Patch) if p.body["status"].get("nominatedNodeName", "") is None]
+
+    assert len(removals()) == 1
+    nominated["metadata"]["labels"] = {"seen": "late"}
+    desk.modify(nominated)
+    desk.settle(removals()[-1], None if arrived else "unavailable")
+    for _ in range(3):
+        desk.cycle()
+    assert not desk.task("p").nominated
+    assert len(removals()) == (1 if arrived else 2)
+    desk.modify(free).cycle()
+    nominated["metadata"]["labels"] = {"by": "others"}
+    desk.modify(nominated).cycle()  # somebody nominates it anew
+    assert len(removals()) == (2 if arrived else 3)
+
+
 def test_zeros_of_a_queue_that_never_arrived_are_written_again():
     desk = builders.Desk()
     held = builders.queue("default")

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+import msgspec
+
 from pumice.api import kinds, names, printable, timestamp
 from pumice.cache import mirror, retry_pauses
 from pumice.cache.effects import Patch
 from pumice.framework.reason_keys import is_news
 
 if TYPE_CHECKING:
+    from pumice.api import core
     from pumice.cache.effects import Outcome
     from pumice.cache.mirror import Mirror
     from pumice.cache.write_paces import WritePaces
@@ -29,6 +32,7 @@ class PodStatuses:
         self._paces = paces
         self._written: dict[str, tuple[str, str, str]] = {}
         self._ungated: dict[str, None] = {}
+        self._taken_off: dict[str, str] = {}  # nominations of which the watch may still tell, by the uid of their pod
         self._retry_pauses = retry_pauses.RetryPauses()
 
     def publish(self, entry: closing.TaskReport, now: int) -> None:
@@ -62,6 +66,7 @@ class PodStatuses:
         if nominated:
             status["nominatedNodeName"] = nominated
             task.nominated = nominated
+            self._taken_off.pop(task.uid, None)
             self._cluster.nominated[task.uid] = task
         self._written[task.uid] = (reason, message, nominated)
         self._patch_status(task, status)
@@ -81,10 +86,23 @@ class PodStatuses:
     def expect(self, task: Task, node: str) -> None:
         """Write on a pod which node it is about to get: something has to be written before its bind, and others may look meanwhile."""
         if task.pod.status.nominated_node_name != node:
+            self._taken_off.pop(task.uid, None)
             self._patch_status(task, {"nominatedNodeName": node})
+
+    def as_written(self, pod: core.Pod) -> core.Pod:
+        """Give a pod that a watch tells of as it is after what was written: without a nomination that was taken off."""
+        node = self._taken_off.get(pod.metadata.uid)
+        if node is None:
+            return pod
+        if pod.status.nominated_node_name != node:
+            del self._taken_off[pod.metadata.uid]
+            return pod
+        return msgspec.structs.replace(pod, status=msgspec.structs.replace(pod.status, nominated_node_name=""))
 
     def clear_nomination(self, task: Task) -> None:
         """Take a nomination off a pod; the room is no longer held for it."""
+        if node := task.nominated or task.pod.status.nominated_node_name:
+            self._taken_off[task.uid] = node
         task.nominated = ""
         self._cluster.nominated.pop(task.uid, None)
         self._patch_status(task, {"nominatedNodeName": None})
@@ -150,7 +168,7 @@ class PodStatuses:
     def _miss_removal(self, uid: str) -> None:
         """Take a nomination off that is still on its pod, unless there is another by now."""
         task = self._cluster.tasks.get(uid)
-        if task is not None and not task.nominated and task.pod.status.nominated_node_name:
+        if task is not None and not task.nominated and (task.pod.status.nominated_node_name or uid in self._taken_off):
             self.clear_nomination(task)
 
     def forget(self, uid: str) -> None:
@@ -160,6 +178,7 @@ class PodStatuses:
         self._retry_pauses.forget(f"{_GATE} {uid}")
         self._paces.forget(f"{kinds.POD.name} {uid}")
         self._ungated.pop(uid, None)
+        self._taken_off.pop(uid, None)
         self._written.pop(uid, None)
 
 

@@ -76,6 +76,7 @@ class Pods:
             return
         if known is not None and is_older(pod.metadata, known.pod.metadata):
             return
+        pod = self._cache.publisher.pods.as_written(pod)
         if known is not None and _decides_alike(known, pod):
             known.pod = pod
             return
