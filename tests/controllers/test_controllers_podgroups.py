@@ -459,3 +459,51 @@ def test_a_pod_that_is_gone_asks_for_nothing():
     world.add(kinds.REPLICA_SET, workload())
     world.drop(kinds.REPLICA_SET, workload())
     assert world.settle() == []
+
+
+def batch_job(start=None, seconds=None):
+    """A Job of Kubernetes, which may have started, and may say how long it takes at the most."""
+    found = workload(uid="j", status={"startTime": start} if start else {})
+    found["spec"] = {"activeDeadlineSeconds": seconds} if seconds is not None else {}
+    return found
+
+
+def ends_by(world):
+    return (world.groups["podgroup-j"]["metadata"].get("annotations") or {}).get("pumice.dev/ends-by")
+
+
+def test_the_group_of_a_job_says_when_the_job_ends_its_pods_whenever_that_becomes_known():
+    world = World()
+    world.add(kinds.BATCH_JOB, batch_job(seconds=90))
+    world.add(kinds.POD, pod(owner="j", kind=kinds.BATCH_JOB))
+    world.settle()
+    assert ends_by(world) is None
+    world.add(kinds.BATCH_JOB, batch_job("2026-01-01T00:00:00Z", 90))
+    world.settle()
+    assert ends_by(world) == "2026-01-01T00:01:30Z"
+    world.add(kinds.BATCH_JOB, batch_job("2026-01-01T01:00:00Z", 90))
+    world.settle()
+    assert ends_by(world) == "2026-01-01T01:01:30Z", "one that goes on after a pause starts anew"
+    world.add(kinds.BATCH_JOB, batch_job("2026-01-01T01:00:00Z"))
+    world.settle()
+    assert ends_by(world) is None
+    assert world.settle() == []
+
+
+@pytest.mark.parametrize("inherit", [True, False])
+def test_a_group_that_comes_after_its_job_has_started_says_so_at_once_unless_groups_inherit_nothing(inherit):
+    world = World(inherit=inherit)
+    world.add(kinds.BATCH_JOB, batch_job("2026-01-01T00:00:00Z", 90))
+    world.add(kinds.POD, pod(owner="j", kind=kinds.BATCH_JOB))
+    create, _ = world.settle()
+    annotations = create.manifest["metadata"].get("annotations", {})
+    assert annotations == ({"pumice.dev/ends-by": "2026-01-01T00:01:30Z"} if inherit else {})
+
+
+@pytest.mark.parametrize("job", [batch_job("soon", 90), batch_job("2026-01-01T00:00:00Z", "90")])
+def test_a_job_whose_start_or_deadline_cannot_be_read_ends_nothing(job):
+    world = World()
+    world.add(kinds.BATCH_JOB, job)
+    world.add(kinds.POD, pod(owner="j", kind=kinds.BATCH_JOB))
+    world.settle()
+    assert ends_by(world) is None

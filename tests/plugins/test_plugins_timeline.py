@@ -52,6 +52,52 @@ def test_a_forecast_moves_when_a_job_is_over_its_estimate():
     assert list(dict.fromkeys(when for _, when in player.forecasts[1])) == [100, 160]
 
 
+MOVED = {
+    "over its estimate": ("easy", [Job(10, 130, estimate=100), Job(10, 20)], 1, "00:01:40: a/j000 is over its estimate"),
+    "ended early": (
+        "conservative",
+        [Job(10, 140, estimate=600), Job(10, 50), Job(5, 30)],
+        2,
+        "00:10:50: a/j000 ended sooner than was expected",
+    ),
+    "another came and started": (
+        "easy",
+        [Job(6, 100), Job(8, 50), Job(10, 50), Job(2, 500, submit=30)],
+        2,
+        "00:02:30: a/j003 goes first",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", MOVED)
+def test_a_forecast_that_moves_says_by_whom(case):
+    name, jobs, number, why = MOVED[case]
+    player = Player(jobs, policy(name))
+    player.play()
+    assert any(f"; moved from {why}" in message for message in player.told[number]), player.told[number]
+
+
+def test_who_ends_when_it_always_was_to_end_is_not_named_when_a_node_is_lost():
+    """It was to start on the first node after 100 s; without that it waits for the other one, which ends when that was known all along."""
+    desk = builders.Desk(policy())
+    nodes = [builders.node(f"n{i}", cpu="10", memory="1000Gi") for i in range(2)]
+    desk.feed(*nodes)
+    for name, node, estimate in (("short", "n0", "100s"), ("long", "n1", "500s")):
+        runs = builders.pod(f"{name}-0", name, cpu="10", node=node)
+        runs["status"] = {"phase": "Running", "startTime": at(0)}
+        desk.feed(builders.group(name, 1, annotations={"pumice.dev/estimate": estimate}), runs)
+    desk.feed(*waiting("next", 1))
+    desk.now = builders.NOW + 10 * builders.SECOND
+    desk.cycle(0)
+    assert told(desk, "next")[-1].startswith("expected at 00:01:40 on n0")
+    desk.modify({**nodes[0], "spec": {**nodes[0].get("spec", {}), "unschedulable": True}})
+    desk.delete(builders.pod("short-0", "short", cpu="10", node="n0")).delete(nodes[0])
+    desk.now += 10 * builders.SECOND
+    desk.cycle(0)
+    assert told(desk, "next")[-1].startswith("expected at 00:08:20 on n1")
+    assert told(desk, "next")[-1].endswith("moved from 00:01:40: there is less room than was expected")
+
+
 def test_planned_ends_go_up_by_one_two_four_minutes_and_never_more_than_the_estimate():
     ends = [planned_end(0, 5 * MINUTE, now * MINUTE) // MINUTE for now in (0, 4, 5, 6, 8, 12, 17, 22, 100)]
     assert ends == [5, 5, 6, 8, 12, 17, 22, 27, 102]
@@ -65,6 +111,12 @@ def test_texts_are_absolute_and_can_be_read_back():
     assert [length(each * 1_000_000) for each in (1, 61, 120, 5400, 7261)] == ["1s", "61s", "2m", "1h30m", "2h1m1s"]
     assert expected(f"expected at {moment(later, now)} on n1", "2026-01-01T00:00:00Z") == later
     assert expected("expected at 00:01:40 on n1", "2026-01-01T00:00:00Z") == now + 100_000_000
+
+
+def test_a_forecast_names_the_second_by_which_a_job_starts_never_the_one_before():
+    now = 1_767_225_600_000_000
+    assert moment(now + 1, now) == "00:00:01"
+    assert moment(now + 59_000_001, now) == "00:01"
 
 
 # -- after a restart --------------------------------------------------------------------------------------------------
@@ -89,6 +141,17 @@ def forecasts(desk):
                 if condition["type"] == "StartForecast":
                     found[effect.name] = condition["reason"]
     return found
+
+
+def told(desk, name):
+    """What a group was told about its start, one after the other."""
+    return [
+        condition["message"]
+        for effect in desk.world.effects
+        if isinstance(effect, builders.Patch) and effect.kind.name == "PodGroup" and effect.name == name
+        for condition in effect.body.get("status", {}).get("conditions", ())
+        if condition["type"] == "StartForecast"
+    ]
 
 
 @pytest.mark.parametrize("held", [True, False])
@@ -135,14 +198,47 @@ def test_estimates_are_learnt_from_the_last_two_runs_of_the_same_owner():
             pod = {**pod, "status": {"phase": "Succeeded", "startTime": at(second - seconds)}}
             desk.modify(pod).cycle(0)
     desk.feed(*waiting("next", second)).cycle(0)
-    messages = [
-        condition["message"]
-        for effect in desk.world.effects
-        if isinstance(effect, builders.Patch) and effect.name == "next"
-        for condition in effect.body.get("status", {}).get("conditions", ())
-        if condition["type"] == "StartForecast"
-    ]
-    assert messages[-1].startswith("expected at 00:02 on n0"), messages
+    assert told(desk, "next")[-1].startswith("expected at 00:02 on n0")
+
+
+@pytest.mark.parametrize(
+    ("notes", "start"),
+    [
+        ({"pumice.dev/estimate": "100s"}, "00:01:40"),
+        ({"pumice.dev/estimate": "100s", "pumice.dev/ends-by": at(60)}, "00:01"),
+        ({"pumice.dev/estimate": "100s", "pumice.dev/ends-by": at(500)}, "00:01:40"),
+        ({"pumice.dev/ends-by": at(60)}, "00:01"),
+        ({"pumice.dev/estimate": "100s", "pumice.dev/ends-by": "soon"}, "00:01:40"),
+    ],
+)
+def test_what_ends_a_job_at_a_time_bounds_its_planned_end(notes, start):
+    desk = builders.Desk(policy())
+    desk.feed(builders.node("n0", cpu="10", memory="1000Gi"))
+    runs = builders.pod("runs-0", "runs", cpu="10", node="n0")
+    runs["status"] = {"phase": "Running", "startTime": at(0)}
+    desk.feed(builders.group("runs", 1, annotations=notes), runs, *waiting("next", 1))
+    desk.now = builders.NOW + 10 * builders.SECOND
+    desk.cycle(0)
+    assert told(desk, "next")[-1].startswith(f"expected at {start} on n0")
+
+
+def test_a_job_that_is_ended_in_time_goes_first_though_it_says_that_it_runs_longer():
+    """Eight of ten cpu are taken for 100 s and ten are wanted; two cpu are free until then, and the Job of the last one ends it at 90 s."""
+    found = {}
+    for ends_by in (at(90), at(110)):
+        desk = builders.Desk(policy())
+        desk.feed(builders.node("n0", cpu="10", memory="1000Gi"))
+        runs = builders.pod("runs-0", "runs", cpu="8", node="n0")
+        runs["status"] = {"phase": "Running", "startTime": at(0)}
+        desk.feed(builders.group("runs", 1, annotations={"pumice.dev/estimate": "100s"}), runs, *waiting("large", 1))
+        notes = {"pumice.dev/estimate": "1h", "pumice.dev/ends-by": ends_by}
+        small = builders.group("small", 1, annotations=notes), builders.pod("small-0", "small", cpu="2")
+        small[0]["metadata"]["creationTimestamp"] = at(2)
+        desk.feed(*small)
+        desk.now = builders.NOW + 10 * builders.SECOND
+        desk.cycle(0)
+        found[ends_by] = [effect.name for effect in desk.world.effects if isinstance(effect, builders.Bind)]
+    assert found == {at(90): ["small-0"], at(110): []}
 
 
 def test_who_asks_is_told_what_would_bring_a_start_forward_though_the_forecast_stands():
@@ -155,11 +251,11 @@ def test_who_asks_is_told_what_would_bring_a_start_forward_though_the_forecast_s
     desk.now = builders.NOW + 10 * builders.SECOND
     desk.cycle(0)
     desk.now += builders.SECOND
-    told = []
+    said = []
     for name in ("first", "second"):
-        desk.scheduler.cycle(lambda explainer, name=name: told.append(str(explainer.job(f"a/{name}"))))
-    assert "it starts sooner if a/runs ends before its estimate" in told[0]
-    assert "it starts sooner if a/first ends before it is planned to" in told[1]
+        desk.scheduler.cycle(lambda explainer, name=name: said.append(str(explainer.job(f"a/{name}"))))
+    assert "it starts sooner if a/runs ends before its estimate" in said[0]
+    assert "it starts sooner if a/first ends before it is planned to" in said[1]
 
 
 def test_what_the_page_shows_is_expected_by_a_scenario():

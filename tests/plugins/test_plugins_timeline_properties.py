@@ -8,10 +8,11 @@ import re
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from timeline_player import Job, Player, beyond, conservative, easy, expected, policy
+from timeline_player import Job, Player, after, beyond, conservative, earliest, easy, expected, policy
 
+import builders
 from tests.lives import decisions, judge, scripts, stories, variants
 from tests.lives.player import Player as Life
 
@@ -58,16 +59,78 @@ def test_members_beyond_the_minimum_are_planned_one_by_one_after_all_others(jobs
         [replace(job, run=10 * job.run, estimate=10 * job.run) for job in jobs], policy("conservative"), (20,)
     )
     player.start()
+    assert _told_of_more(player) == _in_short(beyond(player.jobs, 20))
+
+
+def _told_of_more(player):
+    """Read what jobs are told of members beyond their minimum: when how many of them start, and when the last."""
     found = {}
     for number, message in player.messages.items():
         if told := re.search(r"; (\d+) of (\d+) members beyond its minimum(?:, all of them by ([\d:]+))?", message):
             last = expected(f"expected at {told[3]} on n0") if told[3] else None
             found[number] = (expected(message), int(told[1]), int(told[2]), last)
-    wanted = {
+    return found
+
+
+def _in_short(planned):
+    return {
         number: (times[0], times.count(times[0]), len(times), times[-1] if times[-1] > times[0] else None)
-        for number, times in beyond(player.jobs, 20).items()
+        for number, times in planned.items()
     }
-    assert found == wanted
+
+
+ELASTIC = st.lists(
+    st.builds(
+        Job, st.integers(1, 3), st.sampled_from([10, 20, 50, 80]), pods=st.integers(2, 5), beyond=st.integers(1, 4)
+    ),
+    min_size=1,
+    max_size=4,
+).map(lambda jobs: [replace(job, beyond=min(job.beyond, job.pods - 1)) for job in jobs])
+
+
+@settings(max_examples=20 * MORE, deadline=None)
+@given(ELASTIC, st.integers(6, 16))
+def test_members_beyond_the_minimum_wait_for_the_limit_of_their_queue(jobs, limit):
+    assume(sum((job.pods - job.beyond) * job.size for job in jobs) <= limit)
+    text = policy("conservative").replace("- plugins:\n", "- plugins:\n  - {name: capacity}\n")
+    queue = builders.queue("q", capability={"cpu": str(limit)})
+    player = Player(jobs, text, (30,), [queue], queue="q")
+    player.start()
+    assert _told_of_more(player) == _in_short(after(jobs, player.nodes, limit))
+
+
+@settings(max_examples=20 * MORE, deadline=None)
+@given(ELASTIC, st.lists(st.integers(4, 9), min_size=2, max_size=3))
+def test_a_member_beyond_the_minimum_waits_for_the_hyper_node_of_the_others_as_long_as_they_run(jobs, nodes):
+    jobs = [replace(job, beyond=1) for job in jobs]
+    text = policy("conservative") + "  - {name: network-topology-aware}\n"
+    racks = [_rack(f"r{i}", f"n{i}") for i in range(len(nodes))]
+    player = Player(jobs, text, nodes, racks, networkTopology={"mode": "hard", "highestTierAllowed": 1})
+    player.start()
+    assume(len(player.starts) == len(jobs))
+    taken = [(0, jobs[n].run, jobs[n].size, node, n) for n, on in player.nodes.items() for node in on]
+    for number, job in enumerate(jobs):
+        if len(player.nodes[number]) == job.pods:
+            continue
+        ends = {}  # by node: when there is room first, none of the others being elsewhere
+        for node, cpu in enumerate(nodes):
+            here = [each[:3] for each in taken if each[3] == f"n{node}"]
+            elsewhere = [stop for _, stop, _, on, whose in taken if whose == number and on != f"n{node}"]
+            ends[f"n{node}"] = earliest(here, job.size, job.run, cpu, max(elsewhere, default=0))
+        message = player.messages[number]
+        begin, on = expected(message), re.search(r" on (n\d) ", message)[1]
+        assert begin == min(ends.values()) == ends[on], (message, ends)
+        taken.append((begin, begin + job.run, job.size, on, number))
+
+
+def _rack(name, node):
+    members = [{"type": "Node", "selector": {"exactMatch": {"name": node}}}]
+    return {
+        "apiVersion": "topology.volcano.sh/v1alpha1",
+        "kind": "HyperNode",
+        "metadata": builders.metadata(name),
+        "spec": {"tier": 1, "members": members},
+    }
 
 
 @pytest.mark.parametrize("name", ["easy", "conservative"])

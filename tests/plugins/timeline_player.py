@@ -41,11 +41,14 @@ def at(second):
 class Player:
     """Plays jobs, and remembers when each started, where, and what was forecast first."""
 
-    def __init__(self, jobs, text, nodes=(10,)):
+    def __init__(self, jobs, text, nodes=(10,), objects=(), **spec):
         self.jobs = jobs
         self.desk = Desk(text)
+        self.desk.feed(*objects)
+        self._spec = spec
+        self.nodes = {}
         self.desk.feed(*(builders.node(f"n{i}", cpu=str(cpu), memory="1000Gi") for i, cpu in enumerate(nodes)))
-        self.starts, self.forecasts, self.messages = {}, {}, {}
+        self.starts, self.forecasts, self.messages, self.told = {}, {}, {}, {}
         self._pods, self._left = {}, {}
         self._events = [(job.submit, 1, number) for number, job in enumerate(jobs)]
         heapq.heapify(self._events)
@@ -73,7 +76,7 @@ class Player:
     def _submit(self, number):
         job = self.jobs[number]
         notes = {} if job.estimate is None else {"pumice.dev/estimate": f"{job.estimate}s"}
-        group = builders.group(f"j{number:03}", job.pods - job.beyond, annotations=notes)
+        group = builders.group(f"j{number:03}", job.pods - job.beyond, annotations=notes, **self._spec)
         group["metadata"]["creationTimestamp"] = at(job.submit)
         self._left[number] = job.pods
         self.desk.feed(group, *(self._pod(number, i) for i in range(job.pods)))
@@ -106,6 +109,7 @@ class Player:
 
     def _bound(self, effect, now):
         number, i = map(int, effect.name[1:].split("-"))
+        self.nodes.setdefault(number, []).append(effect.node)
         pod = self._pod(number, i, effect.node, now)
         self._pods.setdefault(number, []).append(pod)
         self.desk.settle(effect).modify(pod)
@@ -118,11 +122,10 @@ class Player:
         if effect.kind.name != "PodGroup":
             return
         number = int(effect.name[1:])
-        self.messages.update(
-            (number, each["message"])
-            for each in effect.body.get("status", {}).get("conditions", ())
-            if each["type"] == "StartForecast" and each["status"] == "True"
-        )
+        for each in effect.body.get("status", {}).get("conditions", ()):
+            if each["type"] == "StartForecast" and each["status"] == "True":
+                self.messages[number] = each["message"]
+                self.told.setdefault(number, []).append(each["message"])
         for condition in effect.body.get("status", {}).get("conditions", ()):
             if condition["type"] == "StartForecast" and condition["message"].startswith("expected at "):
                 told = (condition["reason"], expected(condition["message"]))
@@ -216,6 +219,19 @@ def earliest(taken, size, length, processors, since=0):
         if all(sum(s for b, e, s in taken if b <= m < e) + size <= processors for m in moments):
             return begin
     raise AssertionError
+
+
+def after(jobs, bound, limit):
+    """Plan members beyond the minimum that wait, job by job and one by one, beside what was bound at once; `limit` is what all pods together may have. By job the times."""
+    taken = [(0, jobs[n].run, jobs[n].size) for n, nodes in bound.items() for _ in nodes]
+    found = {}
+    for number, nodes in sorted(bound.items()):
+        job = jobs[number]
+        for _ in range(job.pods - len(nodes)):
+            begin = earliest(taken, job.size, job.run, limit)
+            taken.append((begin, begin + job.run, job.size))
+            found.setdefault(number, []).append(begin)
+    return found
 
 
 def beyond(jobs, processors):

@@ -235,6 +235,7 @@ LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 # Ours: how long the pods of a group, or of a queue that says so for all of them, are expected to run; and who submitted them.
 ESTIMATE: Final = "pumice.dev/estimate"
 DEFAULT_ESTIMATE: Final = "pumice.dev/default-estimate"
+ENDS_BY: Final = "pumice.dev/ends-by"  # when the Job of a group ends all of its pods
 USER: Final = "pumice.dev/user"
 
 # Ours: how long a simulated pod runs, and how it ends.

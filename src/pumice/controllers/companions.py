@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pumice.api import kinds, names
+from pumice.api import duration, kinds, names, timestamp
 from pumice.controllers import usage
 from pumice.controllers.queueing import observed
 
@@ -119,7 +119,20 @@ def _annotations(metadata: Mapping[str, Any], owner: Mapping[str, Any] | None) -
     budget = next((key for key in (names.BUDGET_MIN_AVAILABLE, names.BUDGET_MAX_UNAVAILABLE) if key in own), None)
     if budget is not None:
         result[budget] = own[budget]
+    if owner is not None and (end := ends_by(owner)) is not None:
+        result[names.ENDS_BY] = end
     return result
+
+
+def ends_by(workload: Mapping[str, Any]) -> str | None:
+    """Give when a Job ends its pods, whenever these began: so long after its own start; None if it does not say, or has not started."""
+    seconds, began = _map(workload, "spec").get("activeDeadlineSeconds"), _map(workload, "status").get("startTime")
+    if not isinstance(seconds, int) or not isinstance(began, str):
+        return None
+    try:
+        return timestamp.format_timestamp(timestamp.parse(began) + seconds * duration.SECOND)
+    except timestamp.TimestampError:
+        return None
 
 
 def _labels(metadata: Mapping[str, Any]) -> Manifest:

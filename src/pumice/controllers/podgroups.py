@@ -32,7 +32,8 @@ WATCHED: Final = (kinds.POD, kinds.POD_GROUP, *_WORKLOADS)
 def controllers(scheduler_names: Sequence[str] = (names.SCHEDULER,), *, inherit: bool = True) -> list[Controller]:
     """Make the controllers of companion groups; `inherit` says whether groups take over what the owners of pods are annotated with."""
     members = Members(tuple(scheduler_names), inherit=inherit)
-    return [GroupedPods(members), *(ScaledGroups(kind, members) for kind in SCALED)]
+    found: list[Controller] = [GroupedPods(members), *(ScaledGroups(kind, members) for kind in SCALED)]
+    return [*found, EndingGroups()] if inherit else found
 
 
 class Members:
@@ -177,6 +178,37 @@ class ScaledGroups:
             return Reconciled(steps=[] if waits else [Step(request=creation)])
         body = companions.changes(group, wanted)
         return Reconciled(steps=[Step(request=_change(group, body))] if body else [])
+
+
+class EndingGroups:
+    """Lets the groups of Jobs say when these end all of their pods: a Job that goes on after a pause starts anew."""
+
+    kind: Final = kinds.BATCH_JOB
+    watched: Final = (kinds.POD_GROUP,)
+
+    def is_same(self, _: kinds.Kind, __: Mapping[str, Any], ___: Mapping[str, Any]) -> bool:
+        """Tell whether a change is none: it is the Job that groups follow."""
+        return True
+
+    def concerns(self, _: kinds.Kind, manifest: Mapping[str, Any], __: Observed) -> Iterable[tuple[str, str]]:
+        """Name the Job of a group that has come: it may have started meanwhile."""
+        owner = knowing.controller(manifest)
+        if owner is None or owner.get("kind") != self.kind.name:
+            return []
+        return [(_place(manifest)[0], str(owner.get("name")))]
+
+    def reconcile(self, namespace: str, name: str, observed: Observed, _: Moment) -> Reconciled:
+        """Follow when a Job has started, and how long it may take."""
+        workload = observed.find(self.kind, namespace, name)
+        if workload is None:
+            return Reconciled()
+        group = observed.find(kinds.POD_GROUP, namespace, _group_name(workload["metadata"].get("uid", "")))
+        if group is None or group["metadata"].get("deletionTimestamp"):
+            return Reconciled()
+        end = companions.ends_by(workload)
+        if (group["metadata"].get("annotations") or {}).get(names.ENDS_BY) == end:
+            return Reconciled()
+        return Reconciled(steps=[Step(request=_change(group, {"metadata": {"annotations": {names.ENDS_BY: end}}}))])
 
 
 def _group_name(uid: str) -> str:

@@ -8,6 +8,7 @@ function compares candidates for it, looks at other nodes, or answers about it o
 from __future__ import annotations
 
 import math
+from collections import deque
 from typing import TYPE_CHECKING
 
 from pumice.framework.block import Block
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 # The most that a block and all blocks hold.
 BLOCK_LIMIT = 1 << 21
 KEPT_LIMIT = 1 << 23
+LEAST = KEPT_LIMIT >> 8  # that even a small block counts for, so that there are never many
 # How many subjects the first block has, and the most that one has.
 FIRST, MOST = 32, 256
 # Amounts up to this one are exact in floats, also a hundredfold and added up.
@@ -48,6 +50,7 @@ class Blocks:
         "_evaluator",
         "_expected",
         "_forgotten",
+        "_kept",
         "_order",
         "_places",
         "_ranks",
@@ -58,7 +61,8 @@ class Blocks:
 
     def __init__(self, evaluator: Keeper) -> None:
         self._evaluator = evaluator
-        self._blocks: list[Block] = []
+        self._blocks: deque[tuple[Block, list[Hashable]]] = deque()
+        self._kept = 0
         self._places: dict[Hashable, tuple[Block, int] | None] = {}
         self._expected: dict[Hashable, Subject] = {}
         self._order: list[Hashable] = []
@@ -71,6 +75,7 @@ class Blocks:
     def clear(self) -> None:
         """Keep nothing."""
         self._blocks.clear()
+        self._kept = 0
         self._places.clear()
 
     def open(self) -> None:
@@ -218,7 +223,7 @@ class Blocks:
     def _adapt(self) -> None:
         """Make the next block larger if the last one was of use, smaller if it was not."""
         if self._blocks:
-            last = self._blocks[-1]
+            last, _ = self._blocks[-1]
             self._size = self._size * 2 if 2 * len(last.used) >= len(last.keys) else max(2, self._size // 2)
         self._size = min(self._size, MOST, max(2, BLOCK_LIMIT // max(1, self._evaluator.table.count)))
 
@@ -227,11 +232,14 @@ class Blocks:
         if not members:
             return
         block = Block(self._evaluator, list(members.values()))
-        self._blocks.append(block)
+        self._blocks.append((block, list(members)))
+        self._kept += max(LEAST, block.keys.size)
         self._places.update((key, (block, position)) for position, key in enumerate(members))
-        while len(self._blocks) > 1 and sum(each.keys.size for each in self._blocks) > KEPT_LIMIT:
-            gone = self._blocks.pop(0)
-            self._places = {key: place for key, place in self._places.items() if place is None or place[0] is not gone}
+        while len(self._blocks) > 1 and self._kept > KEPT_LIMIT:
+            gone, keys = self._blocks.popleft()
+            self._kept -= max(LEAST, gone.keys.size)
+            for key in keys:
+                del self._places[key]
 
     def _is_suitable(self, subject: Subject, nodes: Nodes) -> bool:
         """Tell whether a subject can be in a block: nobody compares candidates for it, and whoever reads amounts or tasks reads amounts alone and can be asked about many."""

@@ -363,8 +363,8 @@ def _no_room(session: Session, request: Request, able: Rows, short: Sequence[str
     who = "no node" if len(able) == table.count else "no node that it may use"
     if short == ["pods"]:
         return f"{who} has a slot for another pod"
-    columns = [vocabulary.columns[name] for name in vocabulary.names if name in short and name != "pods"]
-    chosen = np.isin(request.asked, columns)
+    columns = {vocabulary.columns[name] for name in short if name != "pods" and name in vocabulary.columns}
+    chosen = np.array([column in columns for column in request.asked.tolist()], dtype=np.bool_)
     told = f"{who} has {outlooks.listed(vocabulary.names, request, chosen)} free"
     asked, needed = request.asked[chosen], request.needed[chosen]
     free = table.future_idle_at(able)[:, asked]

@@ -45,6 +45,14 @@ class Kind(msgspec.Struct):
     failure: FitSummary
     jobs: dict[str, Job] = {}
     orders: dict[str, list[str]] = {}  # in which the pods of each are tried, if there are several
+    ever: tuple[int, str, str] = (-1, "", "")  # what will always keep them waiting, and as limits and nodes were when
+
+    def told(self, session: Session, job: Job, failure: FitSummary) -> object:
+        """Return what is news to one of them if it is another."""
+        epoch = session.never_running.epoch
+        if self.ever[0] != epoch:
+            self.ever = (epoch, *_ever(session, job))
+        return standings.essence(failure), *self.ever[1:]
 
     def tried(self, job: Job) -> Sequence[str]:
         """Return the pods of a job, in the order in which they would be tried."""
@@ -69,7 +77,7 @@ class Dormancy:
         task = tasks[0]
         if len(tasks) != len(job.pending) or not _is_uniform(job, task):
             return
-        key = ((queue.name, *task.likeness, job.min_member), _told(session, job, failure))
+        key = ((queue.name, *task.likeness, job.min_member), (standings.essence(failure), *_ever(session, job)))
         kind = self._kinds.get(key)
         if kind is None:
             kind = self._kinds[key] = Kind(queue, failure)
@@ -223,16 +231,16 @@ def _answer(session: Session, kind: Kind, refusing: NoRoom) -> tuple[FitSummary,
     tasks = list(job.pending.values())
     if not session.allocatable.active:
         failure = refusing.failure(queue, job, tasks)
-        return None if failure is None else (failure, _told(session, job, failure))
+        return None if failure is None else (failure, kind.told(session, job, failure))
     with session.lending.beyond_dues(), session.attempt(job):
         refusal = session.allocatable(queue, equal_tasks(tasks[:1])) if session.allocatable.active else None
         failure = of_queue(queue.name, refusal) if refusal is not None else refusing.failure(queue, job, tasks)
-        return None if failure is None else (failure, _told(session, job, failure))
+        return None if failure is None else (failure, kind.told(session, job, failure))
     return None
 
 
-def _told(session: Session, job: Job, failure: FitSummary) -> object:
-    """Return what is news to a job if it is another: why it finds no room now, and what will always keep it from starting, or its pods from every node."""
+def _ever(session: Session, job: Job) -> tuple[str, str]:
+    """Return what will always keep a job from starting, or its pods from every node."""
     ever = session.outlooks.of(next(iter(job.pending.values()))).never
     never = session.never_running.verdict(job) or ""
-    return standings.essence(failure), reason_keys.cause_key(ever), reason_keys.cause_key(never)
+    return reason_keys.cause_key(ever), reason_keys.cause_key(never)

@@ -101,6 +101,12 @@ class NeverRunning:
     def _memory(self) -> Memory:
         return self._session.evaluator.never_running
 
+    @property
+    def epoch(self) -> int:
+        """What grows whenever nodes or limits of queues change."""
+        self._look_around()
+        return self._memory.epoch
+
     def reason(self, job: Job) -> str | None:
         """Say why a group can never run; None if it may, or if Volcano's rules count everybody."""
         return None if self._session.configuration.compatibility == "volcano" else self.verdict(job)

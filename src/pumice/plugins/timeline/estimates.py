@@ -32,6 +32,13 @@ class Estimate(msgspec.Struct, frozen=True, gc=False):
     length: int | None
     basis: str
     unreadable: str = ""
+    ends_by: int = NEVER  # when its Job ends it, however long it has run by then
+
+    def run(self, since: int) -> int | None:
+        """Return how long it would run if it started at some time, or did."""
+        if since < self.ends_by < NEVER:
+            return self.ends_by - since if self.length is None else min(self.length, self.ends_by - since)
+        return self.length
 
 
 class Estimates:
@@ -84,7 +91,9 @@ class Estimates:
             basis = "nobody says how long"
         elif cap is not None and cap < length:
             length, basis = cap, "its pods' activeDeadlineSeconds"
-        return Estimate(length, basis, unreadable[0] if unreadable else "")
+        ends_by, problem = _ends_by(job)
+        unreadable += problem
+        return Estimate(length, basis, unreadable[0] if unreadable else "", ends_by)
 
     # -- learning ----------------------------------------------------------------------------------------------
 
@@ -159,6 +168,16 @@ def departure(task: Task, now: int) -> int:
 def is_going(task: Task) -> bool:
     """Tell whether a pod is being deleted."""
     return task.status in GOING
+
+
+def _ends_by(job: Job) -> tuple[int, list[str]]:
+    """Return when a job is ended by whoever owns it, and what is wrong with what is said of that."""
+    text = job.annotations.get(names.ENDS_BY)
+    if not text:
+        return NEVER, []
+    if found := instant(text):
+        return found, []
+    return NEVER, [f"annotation {names.ENDS_BY} {text[:40]!r} is no time such as 2026-01-31T12:00:00Z"]
 
 
 def _deadline(job: Job) -> int | None:

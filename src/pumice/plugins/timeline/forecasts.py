@@ -254,7 +254,7 @@ class Forecasts:
 
     def _look(self, session: Session, search: Search, job: Job, shadow: Shadow, beyond: Sequence[Task] = ()) -> Plan:
         """Find out when a job, or its members beyond the minimum, can start, and tell it."""
-        length = self._estimates.of(session.cluster, job).length
+        length = self._estimates.of(session.cluster, job).run(session.started)
         found: list[Booking] = []
         left, since = beyond, session.started + 1
         beside = msgspec.structs.replace(shadow, planned=lambda: (*shadow.planned(), *found))
@@ -279,7 +279,7 @@ class Forecasts:
         if job.key in self._planned:
             self._planned.drop(job.key)
         if booking is None:
-            wanted = Wanted(job, self._estimates.of(session.cluster, job).length, now + 1, beyond=plan.beyond)
+            wanted = Wanted(job, self._estimates.of(session.cluster, job).run(now), now + 1, beyond=plan.beyond)
             text = waits.unknown(session, self._ledger, self._planner, wanted)
             condition = _condition(names.REASON_UNKNOWN, f"{text}{plan.whose(now)}")
             stands = before is not None and before[0] == condition
@@ -288,16 +288,18 @@ class Forecasts:
             return
         start = max(booking.start, now)
         again = now + max(MOVED, (start - now) // TENTH)
+        by = known.by if (known := self._told.get(job.key)) is not None else None
         if before is not None and before[0].reason == reason and not _has_moved(before[1], start, now):
-            self._note(session, job.key, Told(Forecast(before[0], before[1], booking.nodes), plan, again))
+            self._note(session, job.key, Told(Forecast(before[0], before[1], booking.nodes), plan, again, by))
             return
         awaited = waits.awaited(session, self._ledger, booking, promised, beyond=bool(plan.beyond))
         text = f"expected at {texts.moment(start, now)} on {texts.nodes(booking.nodes)}"
         text += f"{plan.whose(now)}{waits.told(awaited, now)}"
         if before is not None and before[1] is not None and _has_moved(before[1], start, now):
-            why = waits.cause(session, self._ledger, awaited, booking, later=start > before[1])
+            why = waits.cause(session, self._ledger, awaited, by, later=start > before[1])
             text = f"{text}; moved from {texts.moment(before[1], now)}: {why}"
-        self._note(session, job.key, Told(Forecast(_condition(reason, text), start, booking.nodes), plan, again))
+        forecast = Forecast(_condition(reason, text), start, booking.nodes)
+        self._note(session, job.key, Told(forecast, plan, again, waits.reckoned(awaited, now)))
 
     def _before(self, job: Job, plan: Plan) -> tuple[scheduling.PodGroupCondition, int | None] | None:
         """Return what was told of a job, after a restart by its condition, and the time that it gives; None if that was for other members."""

@@ -151,13 +151,13 @@ class Holders:
         self._ledger.bookings = {key: bookings[key] for key in order}
 
     def _plan(self, session: Session, search: Search, job: Job, since: int, before: int = NEVER) -> Booking | None:
-        length = self._estimates.of(session.cluster, job).length
+        length = self._estimates.of(session.cluster, job).run(since)
         return self._planner.book(session, search, Wanted(job, length, since, before), self._ledger)
 
     def is_tight(self, session: Session, job: Job, booking: Booking) -> bool:
         """Tell whether it is known that there is no room for a holder before its time, with the others in place."""
         if booking.tight != self._ledger.grown:
-            length = self._estimates.of(session.cluster, job).length
+            length = self._estimates.of(session.cluster, job).run(session.started)
             wanted = Wanted(job, length, session.started, booking.start)
             if not self._planner.is_first(session, wanted, booking, self._ledger):
                 return False

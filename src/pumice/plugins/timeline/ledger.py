@@ -189,15 +189,19 @@ class Ledger:
         job = task.job
         if job is None:
             return NEVER
-        length = self._estimates.of(cluster, job).length
+        started = self.started(task, now)
+        length = self._estimates.of(cluster, job).run(started)
         if length is None:
             return NEVER
-        return self._rounded(planned_end(self.started(task, now), length, now))
+        return self._rounded(planned_end(started, length, now))
 
     def is_over(self, cluster: Cluster, task: Task, now: int) -> bool:
         """Tell whether a pod runs longer than was estimated."""
-        length = None if task.job is None or task.status in GOING else self._estimates.of(cluster, task.job).length
-        return length is not None and self.started(task, now) + length <= now
+        if task.job is None or task.status in GOING:
+            return False
+        started = self.started(task, now)
+        length = self._estimates.of(cluster, task.job).run(started)
+        return length is not None and started + length <= now
 
     def _rounded(self, moment: int) -> int:
         if not self._resolution or moment >= NEVER:

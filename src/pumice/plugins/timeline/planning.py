@@ -132,17 +132,15 @@ class Planner:
         least = profile.least(moment, min(moment + wanted.run, NEVER))
         ranks = _ranks(profile.free_since(moment))
         key = wanted.job.key
-        # Members beyond the minimum need not run beside the others, unless these say in which hyper-node.
-        staying = "" if wanted.beyond and not session.topology.steers(wanted.job) else key
-        coming = "" if wanted.beyond else key
+        mine = "" if wanted.beyond else key  # members beyond the minimum need not run beside the others
 
         def changes(rows: Mask | None) -> tuple[list[Task], list[tuple[Task, NodeRecord]]]:
             self.searches += 1
             there = [each for each in promised.expected if each.laid and each.start <= moment < each.stop]
             if any(each.concerns_pods for each in there):
                 rows = None  # what is on other nodes has a say
-            gone = self._ledger.gone_by(cluster, moment, staying, rows)
-            return gone, _come(session, [each for each in there if each.job != coming], rows)
+            gone = self._ledger.gone_by(cluster, moment, mine, rows)
+            return gone, _come(session, [each for each in there if each.job != mine], rows)
 
         def begins() -> None:
             # Whoever has come by then is both on its node and in the room of that time.

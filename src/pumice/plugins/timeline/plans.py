@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pumice.plugins.timeline.ledger import Booking
     from pumice.plugins.timeline.profile import Profile
     from pumice.plugins.timeline.promises import Promises
+    from pumice.plugins.timeline.waits import Reckoned
 
 BEYOND: Final = "members beyond its minimum"
 
@@ -57,6 +58,7 @@ class Told(msgspec.Struct, eq=False):
     forecast: Forecast
     plan: Plan
     again: int
+    by: Reckoned | None = None
 
     @property
     def is_reserved(self) -> bool:

@@ -64,10 +64,11 @@ class Starts:
         self._catch_up()
         if not self._begins:
             return 0
-        length = None if job is None else self._estimates.of(self._session.cluster, job).length
+        session = self._session
+        length = None if job is None else self._estimates.of(session.cluster, job).run(session.started)
         if length is None:
             return len(self._begins)
-        return bisect.bisect_left(self._begins, self._session.started + length)
+        return bisect.bisect_left(self._begins, session.started + length)
 
     def view(self, horizon: int) -> View:
         """Return what nodes have left for a job that passes so many beginnings."""
@@ -127,8 +128,9 @@ class Starts:
         return Delay(holder.job, begin, self._by(job, begin))
 
     def _by(self, job: Job, begin: int) -> int | None:
-        length = self._estimates.of(self._session.cluster, job).length
-        return None if length is None else self._session.started + length - begin
+        session = self._session
+        length = self._estimates.of(session.cluster, job).run(session.started)
+        return None if length is None else session.started + length - begin
 
     def behind(self, job: Job, booking: Booking) -> Delay | None:
         """Say the same of a job with a reservation for later; who is in its way stays so as long as both are planned for the same times."""

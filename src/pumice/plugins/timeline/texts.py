@@ -18,8 +18,8 @@ _EXPECTED = re.compile(r"expected at (?:(\d{4}-\d\d-\d\d) )?(\d\d:\d\d)(:\d\d)? 
 
 
 def moment(time: int, now: int) -> str:
-    """Write a time: `14:32`, with seconds where there are any, with the date where it is another day's."""
-    day, _, clock = timestamp.format_timestamp(time // duration.SECOND * duration.SECOND).rstrip("Z").partition("T")
+    """Write a time: `14:32`, with seconds where there are any, with the date where it is another day's; the next second, so that nobody starts later than it says."""
+    day, _, clock = timestamp.format_timestamp(-(-time // duration.SECOND) * duration.SECOND).rstrip("Z").partition("T")
     clock = clock.removesuffix(":00") if clock.count(":") == 2 else clock
     today = timestamp.format_timestamp(now).partition("T")[0]
     return clock if day == today else f"{day} {clock}"

@@ -65,16 +65,14 @@ def left_out(session: Session, known: Sequence[Mapping[str, object]], most: int)
 
 
 def beyond(session: Session, most: int) -> dict[str, Sequence[Task]]:
-    """Return the members beyond the minimum that found no room, of jobs that have theirs, in the order in which these were tried; of so many jobs at most, 0 for all."""
+    """Return the members beyond the minimum that found no room, of jobs that have theirs, in planning order: who is tried first may depend on whose limit is hit first; of so many jobs at most, 0 for all."""
     found: dict[str, Sequence[Task]] = {}
-    for key, errors in session.findings.fit_errors.items():
+    jobs = [session.cluster.jobs.get(key) for key in session.findings.fit_errors]
+    for job in session.job_order.sort([job for job in jobs if job is not None and job.tally.is_ready(job.min_member)]):
         if most and len(found) >= most:
             break
-        job = session.cluster.jobs.get(key)
-        if job is None or not job.tally.is_ready(job.min_member):
-            continue
-        waiting = [task for uid in errors if (task := job.pending.get(uid)) is not None]
+        waiting = [task for uid in session.findings.errors(job) if (task := job.pending.get(uid)) is not None]
         waiting = [task for task in waiting if not task.best_effort and not task.gated]
         if waiting and session.usable(job) and session.closed(job) is None:
-            found[key] = session.task_order.sort(waiting)
+            found[job.key] = session.task_order.sort(waiting)
     return found

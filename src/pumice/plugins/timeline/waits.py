@@ -8,12 +8,12 @@ import msgspec
 
 from pumice.model import resources
 from pumice.model.resources import CPU, MEMORY, PODS
-from pumice.model.statuses import GOING
+from pumice.model.statuses import FINISHED, GOING
 from pumice.plugins.timeline import needs, texts
 from pumice.plugins.timeline.profile import NEVER
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from pumice.framework.session import Session
     from pumice.plugins.timeline.ledger import Booking, Ledger
@@ -116,19 +116,52 @@ def sooner(waits: Waits) -> str:
     return f"it starts sooner if {first.job} ends before {'its estimate' if first.by != 'by its reservation' else 'it is planned to'}"
 
 
-def cause(session: Session, ledger: Ledger, waits: Waits, booking: Booking, *, later: bool) -> str:
-    """Say why a start has moved."""
+class Reckoned(msgspec.Struct, frozen=True):
+    """What a forecast was told by: for whom it was to wait until when, and when that was."""
+
+    untils: Mapping[str, int]
+    at: int
+
+
+def reckoned(waits: Waits, now: int) -> Reckoned:
+    """Keep what a forecast is told by."""
+    return Reckoned({each.job: each.until for each in waits.listed}, now)
+
+
+def cause(session: Session, ledger: Ledger, waits: Waits, before: Reckoned | None, *, later: bool) -> str:
+    """Say why a start has moved, by what it was told by before; after a restart nobody knows that."""
     if not later:
-        return "there is more room than was expected"
+        ended = next((key for key in before.untils if _has_ended_early(session, key, before)), "") if before else ""
+        return f"{ended} ended sooner than was expected" if ended else "there is more room than was expected"
     over = next((each for each in waits.listed if each.over), None)
     if over is not None:
         return f"{over.job} is over its estimate"
-    ahead = [other for other in ledger.bookings.values() if other.job != booking.job and other.since == session.started]
-    if ahead:
-        return f"{ahead[0].job} goes first"
-    if waits.listed:
-        return f"{waits.listed[0].job} is to end later than was expected"
+    for each in waits.listed if before is not None else ():
+        known = before.untils.get(each.job)  # type: ignore[union-attr]  # else nobody is listed
+        if known is not None and known < each.until:
+            return f"{each.job} is to end later than was expected"
+        if known is None and _has_come(session, ledger, each.job, before.at):  # type: ignore[union-attr]  # as above
+            return f"{each.job} goes first"
     return "there is less room than was expected"
+
+
+def _has_ended_early(session: Session, key: str, before: Reckoned) -> bool:
+    """Tell whether a job that was to end later is over."""
+    job = session.cluster.jobs.get(key)
+    return before.untils[key] > session.started and (
+        job is None or all(t.status in FINISHED for t in job.tasks.values())
+    )
+
+
+def _has_come(session: Session, ledger: Ledger, key: str, since: int) -> bool:
+    """Tell whether a job has started, was promised room or was submitted since some time."""
+    job, booking, now = session.cluster.jobs.get(key), ledger.bookings.get(key), session.started
+    if booking is not None:
+        return booking.since >= since
+    if job is None:
+        return False
+    running = [ledger.started(task, now) for task in job.tasks.values() if task.node is not None]
+    return max(running, default=job.creation) >= since
 
 
 def unknown(session: Session, ledger: Ledger, planner: Planner, wanted: Wanted) -> str:
