@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from timeline_player import Job, Player, after, beyond, conservative, earliest, easy, expected, policy
 
 import builders
+from pumice.plugins.timeline import forecasts
 from tests.lives import decisions, judge, scripts, stories, variants
 from tests.lives.player import Player as Life
 
@@ -95,7 +96,9 @@ def test_members_beyond_the_minimum_wait_for_the_limit_of_their_queue(jobs, limi
     text = policy("conservative").replace("- plugins:\n", "- plugins:\n  - {name: capacity}\n")
     queue = builders.queue("q", capability={"cpu": str(limit)})
     player = Player(jobs, text, (30,), [queue], queue="q")
-    player.start()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(forecasts, "MOST", 1000)  # in one cycle, so that all are planned at the same time
+        player.start()
     assert _told_of_more(player) == _in_short(after(jobs, player.nodes, limit))
 
 
@@ -106,7 +109,9 @@ def test_a_member_beyond_the_minimum_waits_for_the_hyper_node_of_the_others_as_l
     text = policy("conservative") + "  - {name: network-topology-aware}\n"
     racks = [_rack(f"r{i}", f"n{i}") for i in range(len(nodes))]
     player = Player(jobs, text, nodes, racks, networkTopology={"mode": "hard", "highestTierAllowed": 1})
-    player.start()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(forecasts, "MOST", 1000)  # as above
+        player.start()
     assume(len(player.starts) == len(jobs))
     taken = [(0, jobs[n].run, jobs[n].size, node, n) for n, on in player.nodes.items() for node in on]
     for number, job in enumerate(jobs):
