@@ -43,12 +43,13 @@ def restarted(script):
     return _differences(mine, yours, "restart", DECIDED)
 
 
-def plain(script, *, texts=False):
+def plain(script, *, life=None, texts=False):
     """Shortcuts change no decision: whoever takes none does the same in the same order, and says of evictions the same; with `texts` every word is compared.
 
     Without, reasons to wait are left out: whoever is passed over in a cycle may be told of new numbers, or of a cause beside the same refusal, in a later one.
+    The `life` with shortcuts need not be lived again if it was before.
     """
-    mine = decisions.lines(Player(script).play())
+    mine = decisions.lines(life or Player(script).play())
     yours = decisions.lines(Player(script, stage=functools.partial(Stage, plain=True)).play())
     return _differences(mine, yours, "plain", _is_said if texts else _is_done)
 
