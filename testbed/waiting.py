@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 PATIENCE = 240.0
+_LONGEST_PAUSE = 0.5
 _Answer = TypeVar("_Answer")
 
 
@@ -24,16 +25,19 @@ def until(
     ended: Callable[[], bool] = bool,
     every: float = 0.05,
 ) -> _Answer:
-    """Ask until the answer is true, and give it; `tell` says what there is to know if it never is, or whoever it depends on has `ended`."""
+    """Ask until the answer is true, and give it; `tell` says what there is to know if it never is, or whoever it depends on has `ended`.
+
+    Where an answer takes long, as that of a program which is started to ask, pauses are four times as long, up to half a second: whoever waits leaves the processor to others.
+    """
     deadline = time.monotonic() + PATIENCE
     while True:
-        in_vain = ended()
+        in_vain, asked = ended(), time.monotonic()
         if answer := question():
             return answer
         if in_vain:
             raise NeverError(f"it has ended\n{tell()}")
         _be_patient(time.monotonic() < deadline, tell)
-        time.sleep(every)
+        time.sleep(max(every, min(4 * (time.monotonic() - asked), _LONGEST_PAUSE)))
 
 
 async def soon(question: Callable[[], _Answer], tell: Callable[[], object] = str, *, every: float = 0.02) -> _Answer:
