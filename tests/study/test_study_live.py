@@ -9,7 +9,7 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
-from pumice.api import kinds
+from pumice.api import kinds, names
 from pumice.cli.program import program
 from pumice.framework import registry
 from pumice.kube.calls.transport import Transport
@@ -97,6 +97,25 @@ def test_a_cluster_without_our_scheduler_is_explained_and_only_read(waiting, req
     assert [path for path in set(lists) if lists.count(path) > 1] == []
 
 
+def test_who_serves_the_pods_says_on_its_lease_whose_pods_it_serves_beside_them(waiting):
+    server, space = waiting
+    for name, serves, renewed in (
+        ("old", "volcano", "2026-01-01T00:00:00.000000Z"),
+        ("ours", "volcano,default-scheduler", "2026-01-02T00:00:00.000000Z"),
+        ("other", "else", "2026-01-03T00:00:00.000000Z"),
+    ):
+        metadata = {"name": name, "labels": {names.LEASE_OF_SCHEDULER: "true"}, "annotations": {names.LEASE_SERVES: serves}}  # fmt: skip
+        lease = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata}
+        lease["spec"] = {"holderIdentity": "x", "leaseDurationSeconds": 15, "renewTime": renewed}
+        server.call("POST", f"/apis/coordination.k8s.io/v1/namespaces/{space}/leases", lease)
+    result = asked(server, "explain", "job", "llama", "-n", space, "-o", "json", "--no-search")
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.stdout)["schedulers"] == ["volcano", "default-scheduler"]
+    state = live.read(live.Access(kubeconfig=str(server.kubeconfig)))
+    assert state.served[0] == ("else",)
+    assert state.scheduler_names() == ("volcano", "default-scheduler")
+
+
 def test_what_would_be_is_asked_of_a_live_cluster_that_is_only_read(waiting, requests, tmp_path):
     server, space = waiting
     more = tmp_path / "node.yaml"
@@ -110,8 +129,8 @@ def test_what_would_be_is_asked_of_a_live_cluster_that_is_only_read(waiting, req
 
 def test_who_may_not_list_everything_gets_what_is_written_and_the_missing_right(waiting, tmp_path):
     server, space = waiting
-    names = ["pods", "podgroups.scheduling.volcano.sh"]
-    server.kubectl("create", "role", "reader", "-n", space, "--verb=get,list", f"--resource={','.join(names)}")
+    readable = "pods,podgroups.scheduling.volcano.sh"
+    server.kubectl("create", "role", "reader", "-n", space, "--verb=get,list", f"--resource={readable}")
     server.kubectl("create", "rolebinding", "reader", "-n", space, "--role=reader", "--user=ann")
     given = yaml.safe_load(server.kubeconfig.read_text(encoding="utf-8"))
     for user in given["users"]:

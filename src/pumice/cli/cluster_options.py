@@ -49,7 +49,7 @@ OPTIONS = (
         "schedulers",
         multiple=True,
         metavar="NAME",
-        help="Whose pods are scheduled; else whoever the pods name.",
+        help="Whose pods are scheduled; else whoever the pods name, with those that its scheduler says it serves beside.",
     ),
     kube_options.kubeconfig(),
     kube_options.context(),

@@ -224,6 +224,16 @@ def _overlap(one: str, other: str) -> bool:
     return part == other_part
 
 
+async def served(client: LeaseList) -> tuple[tuple[str, ...], ...]:
+    """Read which scheduler names are served together, those of the Lease first that was renewed last; nothing where that may not be read."""
+    try:
+        page = await client.list_page(kinds.LEASE, query=SCHEDULING.queries[0])
+    except errors.ApiError:
+        return ()
+    held = sorted((claim for claim in _claims(page) if claim.holder), key=lambda claim: claim.renewed, reverse=True)
+    return tuple(tuple(dict.fromkeys(name.partition("#")[0] for name in claim.serves)) for claim in held)
+
+
 def _claims(page: bytes, office: Office = SCHEDULING) -> list[Claim]:
     try:
         items = msgspec.json.decode(page, type=dict[str, Any]).get("items")

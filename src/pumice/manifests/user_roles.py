@@ -38,7 +38,7 @@ def _explaining() -> list[Manifest]:
         "resourceNames": sorted(name for _, name in live.PLACES),
         "verbs": ["get"],
     }
-    return [*rules, policies]
+    return [*rules, policies, _rule((kinds.LEASE,), ("list",))]  # by which scheduler names are served together
 
 
 def of(part: Component) -> list[Manifest]:

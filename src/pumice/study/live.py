@@ -17,7 +17,7 @@ from pumice.api import core, decoding, kinds, names, timestamp
 from pumice.cache import reflector
 from pumice.cache.options import Options
 from pumice.framework.configuration import config_maps
-from pumice.kube import errors
+from pumice.kube import errors, rivals
 from pumice.kube.access import connection
 from pumice.kube.calls.client import Client
 from pumice.kube.calls.scoped import Scoped
@@ -77,6 +77,7 @@ async def _read(access: Access, told: Told, namespace: str) -> State:
         found = await asyncio.gather(*(reading.kind(spec) for spec in wanted))
         objects = [(spec.kind, each) for spec, listed in zip(wanted, found, strict=True) for each in listed]
         text, place, unread, _ = await configuration(client)
+        served = () if where.scheduled.names else await rivals.served(client)
     scheduled = where.scheduled
     if text is None and scheduled.configuration:
         text, place, unread = _policy(scheduled.configuration), scheduled.configuration, []
@@ -88,6 +89,7 @@ async def _read(access: Access, told: Told, namespace: str) -> State:
         text=text,
         configuration_source=place,
         flags={"scheduler-name": list(scheduled.names)} if scheduled.names else {},
+        served=served,
         denied=tuple(sorted([*reading.denied, *unread], key=lambda each: each.right)),
     )
 

@@ -51,6 +51,7 @@ class State(msgspec.Struct, kw_only=True):
     text: str | None = None  # of a configuration that is not loaded yet
     configuration_source: str = ""
     flags: dict[str, Any] = {}
+    served: tuple[tuple[str, ...], ...] = ()  # the scheduler names that each scheduler of the cluster says it serves
     jobs: dict[str, Manifest] = {}  # those of Volcano by uid, whole: what their controller makes of them
     denied: tuple[Denied, ...] = ()
     notes: tuple[str, ...] = ()
@@ -77,12 +78,13 @@ class State(msgspec.Struct, kw_only=True):
         return [self.jobs.get(found.metadata.uid) or manifest(kind, found) for kind, found in readable]
 
     def scheduler_names(self, pods: Iterable[core.Pod] = ()) -> tuple[str, ...]:
-        """Return whom some pods name as their scheduler; where they name none, whom all Jobs and the pods of all groups do."""
+        """Return whom some pods name as their scheduler; where they name none, whom all Jobs and the pods of all groups do. Who serves one of them says which others it serves."""
         named = {pod.spec.scheduler_name for pod in pods}
         if not named:
             named = {pod.spec.scheduler_name for pod in self.pods() if native_groups.job_key(pod)}
             named |= {str((job.get("spec") or {}).get("schedulerName") or "") for job in self.jobs.values()}
-        return tuple(sorted(filter(None, named))) or (names.SCHEDULER,)
+        named = set(filter(None, named)) or {names.SCHEDULER}
+        return next((serves for serves in self.served if named.intersection(serves)), tuple(sorted(named)))
 
 
 def manifest(kind: kinds.Kind, found: KubeObject) -> Manifest:
