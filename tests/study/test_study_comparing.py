@@ -12,7 +12,7 @@ from pumice.cache.cache import Cache
 from pumice.framework import configuration
 from pumice.scenario.stage import SimulatedStage
 from pumice.scheduler import Options
-from pumice.study import comparing, comparison_text, files
+from pumice.study import changing, comparing, comparison_text, files
 from pumice.study.state import State
 from tests.lives import policies
 
@@ -71,7 +71,7 @@ def restart(stage):
 @pytest.mark.parametrize("policy", policies.NAMES[::4])
 def test_a_change_does_what_making_it_does(policy):
     for seed in range(LIVES):
-        change = comparing.Change(apply=(NODE, *gang("added", 2, "2")))
+        change = changing.Change(apply=(NODE, *gang("added", 2, "2")))
         stage = played(seed, policy)
         state = seen(stage)
         predicted = comparing.run(state, policy_of(state), change, KNOWN, CYCLES)
@@ -88,7 +88,7 @@ def test_no_change_makes_no_difference():
         policy = policy_of(state)
         found = comparing.compare(state, policy, policy, KNOWN, cycles=CYCLES)
         assert not found.differs
-        assert found.same == len(comparing.run(state, policy, comparing.NO_CHANGE, KNOWN, 1).jobs)
+        assert found.same == len(comparing.run(state, policy, changing.NO_CHANGE, KNOWN, 1).jobs)
 
 
 def test_a_drained_node_is_left_by_all_that_may_go_and_owned_pods_are_made_anew():
@@ -96,11 +96,11 @@ def test_a_drained_node_is_left_by_all_that_may_go_and_owned_pods_are_made_anew(
         state = lived(seed)
         policy = policy_of(state)
         name = next(found.metadata.name for found in state.of(kinds.NODE))
-        change = comparing.Change(drain=(name,))
+        change = changing.Change(drain=(name,))
         after = comparing.run(state, policy, change, KNOWN, 1)  # so short that nobody ends by himself
         bearing = {f"{pod.metadata.namespace}/{pod.metadata.name}" for pod in state.pods() if pod.spec.tolerations}
         assert not [pod for pod, node in said(after).items() if node == name and pod not in bearing]
-        before = comparing.run(state, policy, comparing.NO_CHANGE, KNOWN, 1)
+        before = comparing.run(state, policy, changing.NO_CHANGE, KNOWN, 1)
         assert {key: job.pods for key, job in after.jobs.items()} == {key: job.pods for key, job in before.jobs.items()}
 
 
@@ -108,7 +108,7 @@ def test_a_state_that_was_read_is_not_changed_by_what_is_tried_on_it():
     state = lived(3)
     before = state.manifests()
     policy = policy_of(state)
-    comparing.compare(state, policy, policy, KNOWN, change=comparing.Change(apply=(NODE,)), cycles=2)
+    comparing.compare(state, policy, policy, KNOWN, change=changing.Change(apply=(NODE,)), cycles=2)
     assert state.manifests() == before
 
 
@@ -124,7 +124,7 @@ def test_objects_of_another_simulated_cluster_keep_their_uids_to_themselves():
 def test_a_cluster_is_simulated_until_nothing_more_happens():
     """A gang whose room is made by an eviction starts when its victim's grace of 40 s is over, and nothing is due after that."""
     state = waiting_for_a_victim(grace=40)
-    outcome = comparing.run(state, policy_of(state), comparing.NO_CHANGE, KNOWN)
+    outcome = comparing.run(state, policy_of(state), changing.NO_CHANGE, KNOWN)
     assert outcome.settled
     assert outcome.jobs["a/late"].standing == "starts"
     assert outcome.seconds >= 40
@@ -132,7 +132,7 @@ def test_a_cluster_is_simulated_until_nothing_more_happens():
 
 def test_a_simulation_that_is_stopped_before_says_so():
     state = waiting_for_a_victim(grace=40)
-    outcome = comparing.run(state, policy_of(state), comparing.NO_CHANGE, KNOWN, cycles=2)
+    outcome = comparing.run(state, policy_of(state), changing.NO_CHANGE, KNOWN, cycles=2)
     assert not outcome.settled
     assert outcome.cycles == 2
     assert outcome.lately == (0, 1)
@@ -184,7 +184,7 @@ def test_a_new_job_of_volcano_is_seen_by_the_pods_that_its_controller_makes(tmp_
     made = job("train", 3, "2")
     for filled_in in ("minAvailable", "schedulerName", "queue"):
         del made["spec"][filled_in]
-    change = comparing.Change(apply=(made,))
+    change = changing.Change(apply=(made,))
     found = comparing.compare(state, policy_of(state), policy_of(state), KNOWN, change=change)
     (seen_job,) = found.jobs
     assert (seen_job.job, seen_job.after.standing, seen_job.after.placed) == ("a/train", "starts", 3)
@@ -195,7 +195,7 @@ def test_a_new_job_of_volcano_is_seen_by_the_pods_that_its_controller_makes(tmp_
 def test_pods_of_a_job_that_waits_are_made_once_the_change_lets_it_in(tmp_path):
     state = cluster_of(tmp_path, job("train", 3, "4"))
     assert not list(state.pods())
-    change = comparing.Change(apply=(NODE,))
+    change = changing.Change(apply=(NODE,))
     (found,) = comparing.compare(state, policy_of(state), policy_of(state), KNOWN, change=change).jobs
     assert (found.job, found.before.standing, found.after.standing) == ("a/train", "has no pods", "starts")
     assert (found.after.placed, found.after.pods) == (3, 3)
@@ -205,7 +205,7 @@ def test_pods_of_a_drained_node_are_made_anew_once_by_the_controller_of_their_jo
     policies = [{"event": "PodEvicted", "action": "RestartTask"}]
     state = cluster_of(tmp_path, job("train", 2, "2", minAvailable=1, policies=policies))
     on_it = {pod.spec.node_name for pod in state.pods()}
-    change = comparing.Change(drain=(min(on_it),))
+    change = changing.Change(drain=(min(on_it),))
     after = comparing.run(state, policy_of(state), change, KNOWN)
     assert (after.jobs["a/train"].placed, after.jobs["a/train"].pods) == (2, 2)
     assert min(on_it) not in after.jobs["a/train"].nodes.values()
@@ -218,13 +218,13 @@ def test_job_that_ends_while_it_is_simulated_is_compared_by_when(tmp_path):
     on_it = min(pod.spec.node_name for pod in state.pods())
     same = comparing.compare(state, policy_of(state), policy_of(state), KNOWN)
     assert (same.differs, same.same) == (False, 1)
-    change = comparing.Change(drain=(on_it,))
+    change = changing.Change(drain=(on_it,))
     (found,) = comparing.compare(state, policy_of(state), policy_of(state), KNOWN, change=change).jobs
     assert (found.job, found.before.standing, found.after.standing) == ("a/train", "ends", "ends")
     assert 50 <= found.before.seconds <= 60 < found.after.seconds
     assert f"ends after {found.after.seconds} s" in "\n".join(
         comparison_text.lines(comparing.compare(state, policy_of(state), policy_of(state), KNOWN, change=change))
     )
-    deleted = comparing.Change(delete=("job/a/train",))
+    deleted = changing.Change(delete=("job/a/train",))
     (found,) = comparing.compare(state, policy_of(state), policy_of(state), KNOWN, change=deleted).jobs
     assert found.after.standing == "is not there"

@@ -46,14 +46,14 @@ def command(files: tuple[str, ...], **given: Any) -> None:
         raise click.UsageError(
             "say what is to change: manifests, --drain NODE, --delete KIND/NAME or --new-config FILE"
         )
-    from pumice.study import comparing, comparison_text, configuring, rights  # noqa: PLC0415  imports numpy, which help does not need
+    from pumice.study import changing, comparing, comparison_text, configuring, rights  # noqa: PLC0415  imports numpy, which help does not need
     from pumice.study import files as study_files  # noqa: PLC0415  as above
     from pumice.study.state import StudyError  # noqa: PLC0415  as above
 
     known = plugins_dir.load(given["folder"])
     place = cluster_options.Place(given)
     try:
-        change = comparing.Change(
+        change = changing.Change(
             apply=tuple(manifest for file in files for manifest in study_files.manifests_of(file)),
             delete=given["delete"],
             drain=given["drain"],

@@ -5,14 +5,11 @@ The controller of Volcano's Jobs is there, too: what becomes of a Job is seen by
 
 from __future__ import annotations
 
-import copy
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import msgspec
 
-from pumice.admission import requests
-from pumice.admission.jobs import completing
 from pumice.api import duration, kinds, names
 from pumice.controllers.volcano import registry as controllers
 from pumice.framework.configuration import ConfigurationError
@@ -20,16 +17,18 @@ from pumice.model import native_groups, resources
 from pumice.model.statuses import ALLOCATED_LIKE, FINISHED
 from pumice.scenario.stage import SimulatedStage, StepError
 from pumice.sim.clock import VirtualClock
+from pumice.study import changing
+from pumice.study.changing import NO_CHANGE
 from pumice.study.state import StudyError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from pumice.cache.options import Options
     from pumice.framework.registry import Registry
     from pumice.model.job import Job
+    from pumice.study.changing import Change
     from pumice.study.configuring import Policy
-    from pumice.study.state import Manifest, State
+    from pumice.study.state import State
 
 MOST: Final = 1000
 """Cycles after which a cluster that does not come to rest is left."""
@@ -39,17 +38,6 @@ LATELY: Final = 10
 _CONTROLLERS: Final = {"job-controller": controllers.REGISTERED["job-controller"]}
 
 Standing = Literal["starts", "runs", "partly runs", "waits", "ends", "has no pods", "is not there"]
-
-
-class Change(msgspec.Struct, frozen=True, kw_only=True):
-    """What is done to a cluster before its cycles run."""
-
-    apply: tuple[Manifest, ...] = ()
-    delete: tuple[str, ...] = ()
-    drain: tuple[str, ...] = ()
-
-
-NO_CHANGE = Change()
 
 
 class JobOutcome(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -146,7 +134,7 @@ def run(state: State, policy: Policy, change: Change, known: Registry, cycles: i
     """Simulate a cluster, a second for each cycle, and say what came of it."""
     stage = staged(state, policy, known)
     running = _running(stage)
-    _make(stage, change, policy.options)
+    changing.make(stage, change, policy.options)
     stage.cluster.settle()
     leaving = _Leaving(stage)
     try:
@@ -227,73 +215,6 @@ def difference(source: str, before: Outcome, after: Outcome) -> Comparison:
     )
 
 
-# -- changes ---------------------------------------------------------------------------------------------------
-
-
-def _make(stage: SimulatedStage, change: Change, options: Options) -> None:
-    """Do to the cluster what is asked; what it refuses is told."""
-    try:
-        stage.apply([_admitted(each, options) for each in change.apply])
-        for node in change.drain:
-            _drain(stage, node)
-        stage.delete(list(change.delete), None)
-    except StepError as error:
-        raise StudyError(str(error).removeprefix("delete: ").removeprefix("apply: ")) from error
-
-
-def _admitted(manifest: Manifest, options: Options) -> Manifest:
-    """Fill in a Job what admission would."""
-    spec = manifest.get("spec")
-    if kinds.find(str(manifest.get("apiVersion")), str(manifest.get("kind"))) is not kinds.JOB or not isinstance(
-        spec, dict
-    ):
-        return manifest
-    spec = copy.deepcopy(spec)
-    completing.complete_spec(spec, requests.RuleSettings(scheduler_names=tuple(options.scheduler_name)))
-    return {**manifest, "spec": spec}
-
-
-def _drain(stage: SimulatedStage, name: str) -> None:
-    """Cordon a node and send its pods away, as `kubectl drain` does; whoever made them makes them anew."""
-    node = next((each for each in stage.cluster.store.scan(kinds.NODE) if each["metadata"]["name"] == name), None)
-    if node is None:
-        raise StudyError(f"--drain {name}: no such node")
-    stage.patch([{"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}, "spec": {"unschedulable": True}}])
-    on_it = [pod for pod in stage.cluster.store.scan(kinds.POD) if (pod.get("spec") or {}).get("nodeName") == name]
-    going = [copy.deepcopy(dict(pod)) for pod in on_it if not _stays(pod) and not _is_finished(pod)]
-    stage.delete([f"pod/{pod['metadata']['namespace']}/{pod['metadata']['name']}" for pod in going], None)
-    stage.cluster.settle()  # a Job's controller makes its own
-    stage.apply([_anew(pod) for pod in going if _is_made_anew(pod) and not _job_of(stage, pod)])
-
-
-def _stays(pod: Any) -> bool:
-    owners = [owner.get("kind") for owner in pod["metadata"].get("ownerReferences") or ()]
-    return "DaemonSet" in owners or "Node" in owners
-
-
-def _is_finished(pod: Any) -> bool:
-    return (pod.get("status") or {}).get("phase") in (names.PHASE_SUCCEEDED, names.PHASE_FAILED)
-
-
-def _is_made_anew(pod: Manifest) -> bool:
-    return bool(
-        pod["metadata"].get("ownerReferences")
-        or names.GROUP_NAME in (pod["metadata"].get("annotations") or {})
-        or pod["spec"].get("schedulingGroup")
-    )
-
-
-def _anew(pod: Manifest) -> Manifest:
-    metadata = {key: value for key, value in pod["metadata"].items() if key not in _OF_ONE_LIFE}
-    spec = {key: value for key, value in pod["spec"].items() if key != "nodeName"}
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
-
-
-_OF_ONE_LIFE = frozenset(
-    {"uid", "resourceVersion", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"}
-)
-
-
 # -- outcomes --------------------------------------------------------------------------------------------------
 
 
@@ -301,21 +222,12 @@ def _jobs(stage: SimulatedStage) -> list[tuple[str, Job]]:
     return [(key, job) for key, job in stage.model.jobs.items() if job.group is not None]
 
 
-def _job_of(stage: SimulatedStage, found: Mapping[str, Any]) -> str:
-    """Return the namespace and name of the Volcano Job that an object belongs to; empty if there is none."""
-    for owner in found["metadata"].get("ownerReferences") or ():
-        key = stage.cluster.store.owner(str(owner.get("uid")))
-        if key is not None and key.kind is kinds.JOB:
-            return f"{key.namespace}/{key.name}"
-    return ""
-
-
 def _shown(stage: SimulatedStage) -> dict[str, str]:
     """Return the names under which groups are told, by their keys: the group of a Job is told by the name of the Job, unless another group has that."""
     keys = {key for key, _ in _jobs(stage)}
     named = {key: key for key in keys}
     for found in stage.cluster.store.scan(kinds.POD_GROUP):
-        key, job = f"{found['metadata']['namespace']}/{found['metadata']['name']}", _job_of(stage, found)
+        key, job = f"{found['metadata']['namespace']}/{found['metadata']['name']}", changing.job_of(stage, found)
         if job and job not in keys:
             named[key] = job
     return named
@@ -325,7 +237,7 @@ def _running(stage: SimulatedStage) -> Counter[str]:
     """Count the pods of each job that have a node."""
     counted: Counter[str] = Counter()
     for pod in stage.cluster.store.scan(kinds.POD):
-        if (pod.get("spec") or {}).get("nodeName") and not _is_finished(pod):
+        if (pod.get("spec") or {}).get("nodeName") and not changing.is_finished(pod):
             counted[_group_of(pod)] += 1
     return counted
 

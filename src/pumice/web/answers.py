@@ -12,6 +12,7 @@ from pumice.framework import explaining
 from pumice.framework import registry as registries
 from pumice.server.configuration import plugin_files
 from pumice.study import (
+    changing,
     comparing,
     comparison_text,
     configuration_text,
@@ -175,7 +176,7 @@ def _what_if(subject: Subject, asked: questions.WhatIf, sight: Sight) -> dict[st
     bounds = expanding.Bounds(MOST_PODS, MOST_SIZE)
     manifests = tuple(files.manifests_in(asked.manifests, PASTED, bounds)) if asked.manifests else ()
     rehearsing.check(manifests, sight)
-    change = comparing.Change(apply=manifests, drain=asked.drain)
+    change = changing.Change(apply=manifests, drain=asked.drain)
     found = comparing.compare(subject.state, before, after, subject.known, change=change)
     found = found if sight.is_whole else rehearsing.seen(found, sight)
     return {"comparison": found, "lines": list(comparison_text.lines(found))}
