@@ -94,7 +94,7 @@ class Allocate(Action):
         self._blocked: Job | None = None
         session.search = searching.Searching(session)
         self._dormancy.begin_plans(session)
-        members, work = self._work(session, waiting)
+        members, work = waiting_tasks.listed(session, waiting, self.name)
         jobs = {name: session.job_order.queue(listed) for name, listed in members.items()}
         expected = {name: waiting.waiting() for name, waiting in jobs.items()}
         session.evaluator.blocks.expect(expected_subjects.listed(session, expected, work))
@@ -200,40 +200,6 @@ class Allocate(Action):
                 jobs.push(job)
             if left or table.position != position:
                 return
-
-    def _work(self, session: Session, jobs: Iterable[Job]) -> tuple[dict[str, list[Job]], dict[str, list[Task]]]:
-        """List the jobs to serve by queue, and for each its eligible tasks in order."""
-        members: dict[str, list[Job]] = {}
-        work: dict[str, list[Task]] = {}
-        reserved = {task.job_key for uid, task in session.reserved.items() if uid not in session.resting_holders}
-        closed_queues = session.closed_queues()
-        for job in session.usable_jobs(jobs):
-            if session.findings.phase(job) == names.PHASE_PENDING:
-                continue
-            if (invalid := session.job_valid(job)) is not None:
-                session.record.judge(job.key, self.name, f"{invalid.reason}: {invalid.message}")
-                continue
-            waiting: Iterable[Task] = job.pending.values()
-            if job.key in reserved:
-                waiting = [*waiting, *(t for t in job.tasks.values() if t.uid in session.reserved)]
-            if tasks := waiting_tasks.usable(session, waiting):
-                if job.queue in closed_queues:
-                    self._keep_out(session, job, tasks, closed_queues[job.queue])
-                    continue
-                work[job.key] = tasks
-                if job.queue in members:
-                    members[job.queue].append(job)
-                else:
-                    members[job.queue] = [job]
-        waiting_tasks.put_in_order(session, members, work)
-        return members, work
-
-    def _keep_out(self, session: Session, job: Job, tasks: list[Task], closed: str) -> None:
-        """Note that the queue of a job starts nothing new."""
-        if tasks := waiting_tasks.in_order(session, job, tasks):
-            session.findings.attempt(job)
-            session.findings.note_fit(tasks, FitSummary(0, (), closed))
-            session.record.judge(job.key, self.name, closed)
 
     def _leave_waiting(
         self, session: Session, queue: Queue, jobs: PriorityQueue[Job], work: dict[str, list[Task]], reason: str

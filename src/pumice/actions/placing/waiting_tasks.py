@@ -4,12 +4,48 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pumice.api import names
+from pumice.framework.reasons import FitSummary
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from pumice.framework.session import Session
     from pumice.model.job import Job
     from pumice.model.task import Task
+
+
+def listed(session: Session, jobs: Iterable[Job], action: str) -> tuple[dict[str, list[Job]], dict[str, list[Task]]]:
+    """List the jobs that an action is to serve by queue, and for each its eligible tasks in order."""
+    members: dict[str, list[Job]] = {}
+    work: dict[str, list[Task]] = {}
+    reserved = {task.job_key for uid, task in session.reserved.items() if uid not in session.resting_holders}
+    closed_queues = session.closed_queues()
+    for job in session.usable_jobs(jobs):
+        if session.findings.phase(job) == names.PHASE_PENDING:
+            continue
+        if (invalid := session.job_valid(job)) is not None:
+            session.record.judge(job.key, action, f"{invalid.reason}: {invalid.message}")
+            continue
+        waiting: Iterable[Task] = job.pending.values()
+        if job.key in reserved:
+            waiting = [*waiting, *(t for t in job.tasks.values() if t.uid in session.reserved)]
+        if tasks := usable(session, waiting):
+            if job.queue in closed_queues:
+                _keep_out(session, job, tasks, closed_queues[job.queue], action)
+                continue
+            work[job.key] = tasks
+            members.setdefault(job.queue, []).append(job)
+    put_in_order(session, members, work)
+    return members, work
+
+
+def _keep_out(session: Session, job: Job, tasks: list[Task], closed: str, action: str) -> None:
+    """Note that the queue of a job starts nothing new."""
+    if tasks := in_order(session, job, tasks):
+        session.findings.attempt(job)
+        session.findings.note_fit(tasks, FitSummary(0, (), closed))
+        session.record.judge(job.key, action, closed)
 
 
 def eligible(session: Session, job: Job, waiting: Iterable[Task]) -> list[Task]:
