@@ -10,10 +10,11 @@ SELDOM = (
     "cryptography",
     "pumice.controllers.volcano.registry",
     "pumice.recording",
+    "rich",
 )
 
 
-def test_a_scheduler_loads_no_server_no_controllers_and_no_recorder_before_a_flag_asks_for_them():
+def test_a_scheduler_loads_no_server_no_controllers_no_recorder_and_nothing_that_draws_before_a_flag_asks_for_them():
     code = f"import sys, pumice.server.process; print(sorted(set({SELDOM!r}) & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
