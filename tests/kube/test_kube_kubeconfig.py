@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import os
 
 import pytest
 import yaml
@@ -216,6 +217,29 @@ def test_files_that_cannot_be_read_are_named(write, tmp_path):
     path.write_bytes(b"\xff\xfe\xff")
     with pytest.raises(errors.ConfigurationError, match="not UTF-8"):
         load(path)
+
+
+ENDLESS = {
+    "an authority": {"cluster": {"server": "https://one", "certificate-authority": "/dev/zero"}},
+    "a certificate": {"cluster": {"server": "https://one"}, "user": {"client-certificate": "/dev/zero", "client-key": "/dev/zero"}},
+    "a token": {"user": {"tokenFile": "fifo"}},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", ENDLESS)
+def test_files_that_a_kubeconfig_names_are_files_and_no_larger_than_such_are(write, tmp_path, what):
+    os.mkfifo(tmp_path / "fifo")
+    with pytest.raises((errors.ConfigurationError, errors.CredentialsError), match="is no file of its own; name one"):
+        headers(load(write(config(**ENDLESS[what]))))
+    (tmp_path / "ca.pem").write_bytes(b"-" * (4 << 20) + b"-")
+    large = {"server": "https://one", "certificate-authority": "ca.pem"}
+    with pytest.raises(errors.ConfigurationError, match=r"ca\.pem is larger than 4194304 bytes; this is no PEM"):
+        load(write(config(cluster=large)))
+
+
+def test_a_kubeconfig_that_does_not_say_its_size_is_not_read_without_end():
+    with pytest.raises(errors.ConfigurationError, match="/dev/zero: larger than 4194304 bytes; this is no kubeconfig"):
+        load("/dev/zero")
 
 
 def test_nothing_to_be_found_lists_the_places_and_the_flags():

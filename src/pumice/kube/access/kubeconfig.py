@@ -121,9 +121,11 @@ def _scheduled(cluster: Entry[Cluster]) -> Scheduled:
 
 def _read(file: Path, *, required: bool) -> str | None:
     try:
-        if file.stat().st_size > _LARGEST:
+        with file.open("rb") as opened:
+            found = opened.read(_LARGEST + 1)  # what is no file of its own says nothing of its size
+        if len(found) > _LARGEST:
             raise ConfigurationError(f"{file}: larger than {_LARGEST} bytes; this is no kubeconfig")
-        return file.read_text(encoding="utf-8")
+        return found.decode()
     except FileNotFoundError:
         if not required:
             return None

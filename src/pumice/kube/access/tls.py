@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 REREAD: Final = 60.0
 
 
+LARGEST: Final = 4 << 20  # bytes of a file of certificates
+
+
 class Pem:
     """PEM text from a file, which is read again from time to time, or from the kubeconfig itself; `field` names it in messages."""
 
@@ -35,11 +38,17 @@ class Pem:
         if self._path is None:
             return self._data
         try:
-            return self._path.read_bytes()
+            if self._path.exists() and not self._path.is_file():
+                raise ConfigurationError(f"{self.field}: {self._path} is no file of its own; name one")
+            with self._path.open("rb") as file:
+                found = file.read(LARGEST + 1)
         except OSError as error:
             raise ConfigurationError(
                 f"{self.field}: cannot read {self._path}: {error.strerror}; check the path and its permissions"
             ) from None
+        if len(found) > LARGEST:
+            raise ConfigurationError(f"{self.field}: {self._path} is larger than {LARGEST} bytes; this is no PEM")
+        return found
 
 
 class KeyPair:
