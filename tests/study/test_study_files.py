@@ -353,6 +353,20 @@ def test_warnings_about_whoever_has_to_make_the_pods_of_a_group_are_shown():
     assert "job ml/train: Event Warning, FailedCreate: exceeded quota: q" in explanation_text.body(found, verbose=False)
 
 
+@pytest.mark.parametrize(("minimum", "shown"), [(2, True), (1, False)])
+def test_warnings_about_who_makes_pods_are_shown_as_long_as_some_are_missing(minimum, shown):
+    job, group = remade("old-uid")
+    group["spec"]["minMember"] = minimum
+    pod = old_pod()
+    del pod["metadata"]["deletionTimestamp"]
+    pod["spec"] = {"schedulerName": "volcano", "containers": [{"name": "c", "image": "x"}]}
+    state = State(source="here", now=0, objects=[files._read(group), files._read(pod)], jobs={"old-uid": job})
+    asked = []
+    request = explanation.Request(what="job", name="ml/train", search=False)
+    explanation.answer(state, request, KNOWN, warnings=lambda objects: asked.extend(objects) or [])
+    assert (("ml", "train") in asked) is shown
+
+
 @pytest.mark.parametrize(
     ("reason", "message"),
     [

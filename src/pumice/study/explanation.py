@@ -216,12 +216,12 @@ def _written(state: State, what: str, key: str, pods: Iterable[core.Pod]) -> Ite
 
 
 def _asked(state: State, key: str, pods: Sequence[core.Pod]) -> list[str]:
-    """List whose warnings are read: those of the job and its first pods, or of whoever has to make them if there are none."""
+    """List whose warnings are read: those of the job and its first pods, and of whoever has to make those that are missing."""
     asked = [key.removesuffix(native_groups.MARK)]
     for pod in pods[:PODS_ASKED]:
         group = native_groups.name_in_job(pod).removesuffix(native_groups.MARK)
         asked += [f"{pod.metadata.namespace}/{pod.metadata.name}", f"{pod.metadata.namespace}/{group}"]
-    return asked if pods else [*asked, *_owners(state, key)]
+    return [*asked, *_makers(state, key, len(pods))]
 
 
 def _events(source: str, what: str, objects: Iterable[str], warnings: Warnings) -> Iterable[Written]:
@@ -244,11 +244,12 @@ def _events(source: str, what: str, objects: Iterable[str], warnings: Warnings) 
             )
 
 
-def _owners(state: State, key: str) -> Iterator[str]:
-    """Walk over those to whom a group belongs."""
+def _makers(state: State, key: str, pods: int) -> Iterator[str]:
+    """Walk over those to whom a group belongs that has no pods, or fewer than its minimum."""
     for found in state.of(kinds.POD_GROUP):
         metadata = found.metadata
-        if f"{metadata.namespace}/{native_groups.name_of_job(found)}" == key:
+        least = found.spec.min_member if isinstance(found, scheduling.PodGroup) else 0
+        if f"{metadata.namespace}/{native_groups.name_of_job(found)}" == key and pods < max(1, least):
             yield from (f"{metadata.namespace}/{owner.name}" for owner in metadata.owner_references)
 
 
