@@ -289,6 +289,15 @@ def test_only_what_is_read_is_kept():
         "containers": [{"resources": {"requests": {"cpu": "1"}}}],
     }
     assert slimming.slim(kinds.REPLICA_SET, msgspec.json.encode(replica_set(3)))["spec"] == {"replicas": 3}
+    job = {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": "j", "namespace": "a"},
+        "spec": {"activeDeadlineSeconds": 90, "backoffLimit": 3},
+        "status": {"startTime": "2026-01-01T00:00:00Z", "active": 1},
+    }
+    kept = slimming.slim(kinds.BATCH_JOB, msgspec.json.encode(job))
+    assert (kept["spec"], kept["status"]) == ({"activeDeadlineSeconds": 90}, {"startTime": "2026-01-01T00:00:00Z"})
 
 
 def test_a_grouped_pod_of_another_controller_is_not_kept():

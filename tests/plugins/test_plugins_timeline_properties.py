@@ -117,14 +117,18 @@ def test_a_member_beyond_the_minimum_waits_for_the_hyper_node_of_the_others_as_l
     for number, job in enumerate(jobs):
         if len(player.nodes[number]) == job.pods:
             continue
-        ends = {}  # by node: when there is room first, none of the others being elsewhere
-        for node, cpu in enumerate(nodes):
-            here = [each[:3] for each in taken if each[3] == f"n{node}"]
-            elsewhere = [stop for _, stop, _, on, whose in taken if whose == number and on != f"n{node}"]
-            ends[f"n{node}"] = earliest(here, job.size, job.run, cpu, max(elsewhere, default=0))
         message = player.messages[number]
         begin, on = expected(message), re.search(r" on (n\d) ", message)[1]
-        assert begin == min(ends.values()) == ends[on], (message, ends)
+
+        def free(node, since, number=number, job=job):
+            """Return from when on a node has room, and none of the others runs elsewhere."""
+            here = [each[:3] for each in taken if each[3] == node]
+            elsewhere = [stop for _, stop, _, there, whose in taken if whose == number and there != node]
+            return earliest(here, job.size, job.run, nodes[int(node[1:])], max([since, *elsewhere]))
+
+        own = player.nodes[number][0]
+        assert free(on, begin) == begin, message
+        assert min(free(f"n{i}", 0) for i in range(len(nodes))) <= begin <= free(own, 0), message
         taken.append((begin, begin + job.run, job.size, on, number))
 
 

@@ -222,13 +222,13 @@ def earliest(taken, size, length, processors, since=0):
 
 
 def after(jobs, bound, limit):
-    """Plan members beyond the minimum that wait, job by job and one by one, beside what was bound at once; `limit` is what all pods together may have. By job the times."""
+    """Plan members beyond the minimum that wait, job by job and one by one, beside what was bound at once; `limit` is what all pods together may have when one starts. By job the times."""
     taken = [(0, jobs[n].run, jobs[n].size) for n, nodes in bound.items() for _ in nodes]
     found = {}
     for number, nodes in sorted(bound.items()):
         job = jobs[number]
         for _ in range(job.pods - len(nodes)):
-            begin = earliest(taken, job.size, job.run, limit)
+            begin = earliest(taken, job.size, 0, limit)
             taken.append((begin, begin + job.run, job.size))
             found.setdefault(number, []).append(begin)
     return found

@@ -61,18 +61,20 @@ class _Pod(_Part, frozen=True):
     spec: _PodSpec = _PodSpec()
 
 
-class _Scale(_Part, frozen=True):
+class _WorkloadSpec(_Part, frozen=True):
     replicas: Any = None
+    active_deadline_seconds: Any = None
 
 
-class _Revision(_Part, frozen=True):
+class _WorkloadStatus(_Part, frozen=True):
     update_revision: Any = None
+    start_time: Any = None
 
 
 class _Workload(_Part, frozen=True):
     metadata: _Metadata
-    spec: _Scale = _Scale()
-    status: _Revision = _Revision()
+    spec: _WorkloadSpec = _WorkloadSpec()
+    status: _WorkloadStatus = _WorkloadStatus()
 
 
 class _Group(_Part, frozen=True):
