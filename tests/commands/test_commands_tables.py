@@ -301,6 +301,16 @@ def waiting(name, phase, message=""):
     return group
 
 
+def test_a_group_that_was_made_for_a_workload_is_listed_by_that():
+    """One that people gave such a name, and that nobody owns, keeps it."""
+    made, own = (forecast(f"podgroup-{uid}", "Reserved", "expected at 14:32 on n1 x4") for uid in ("u1", "u2"))
+    made["metadata"]["ownerReferences"] = [{"kind": "Job", "name": "train", "uid": "u1", "controller": True}]
+    chosen = start_rows.chosen([made, own], queue_name="", part="")
+    lines = columns.text(start_rows.COLUMNS, chosen, objects.NOW)
+    assert [line.split()[0] for line in lines] == ["Name", "Job/train", "podgroup-u2"]
+    assert start_rows.chosen([made, own], queue_name="", part="train") == [made]
+
+
 def test_groups_that_wait_are_listed_by_their_expected_start_and_those_without_one_last():
     groups = [
         forecast("unknown", "Unknown", "a/x runs without an estimate"),

@@ -77,6 +77,16 @@ def test_a_forecast_that_moves_says_by_whom(case):
     assert any(f"; moved from {why}" in message for message in player.told[number]), player.told[number]
 
 
+def test_a_forecast_that_moves_on_another_day_than_it_was_first_told_has_a_date():
+    """It keeps the time at which it was first told, and who reads it takes what has no date for that day's."""
+    player = Player([Job(10, 90_030, estimate=90_000), Job(10, 20)], policy(more=', timeline.window: "0s"'))
+    player.play()
+    assert list(dict.fromkeys(message.partition(" on ")[0] for message in player.told[1])) == [
+        "expected at 2026-01-02 01:00",
+        "expected at 2026-01-02 01:01",
+    ]
+
+
 def test_who_ends_when_it_always_was_to_end_is_not_named_when_a_node_is_lost():
     """It was to start on the first node after 100 s; without that it waits for the other one, which ends when that was known all along."""
     desk = builders.Desk(policy())

@@ -259,7 +259,8 @@ def never(case: Case) -> list[str]:
     lines = [f"  {case.job(each).key}: {brief(each.reason) or 'no reason was given'}" for each in found[:DIFFERING]]
     if len(found) > DIFFERING:
         lines.append(f"  … and {len(found) - DIFFERING:,} more")
-    return [f"{len(found):,} jobs never fit under {case.result.policy}:", *lines] if found else []
+    count = "1 job never fits" if len(found) == 1 else f"{len(found):,} jobs never fit"
+    return [f"{count} under {case.result.policy}:", *lines] if found else []
 
 
 def judged(name: str, cases: Sequence[Case], add: Figures | None = None) -> Judged:

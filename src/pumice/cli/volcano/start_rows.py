@@ -37,7 +37,7 @@ def _holding(group: Manifest, kind: str) -> Mapping[str, Any]:
 def chosen(groups: Iterable[Manifest], *, queue_name: str, part: str) -> list[Any]:
     """Choose the groups that wait, the next to start first, those without a known start last."""
     found = [group for group in groups if forecast(group) or _waits(group)]
-    found = [group for group in found if part in columns.name(group) and queue_name in ("", _queue(group))]
+    found = [group for group in found if part in _name(group) and queue_name in ("", _queue(group))]
     return sorted(found, key=lambda group: (_instant(group), columns.namespace(group), columns.name(group)))
 
 
@@ -65,6 +65,16 @@ def _expected(group: Manifest, _: int) -> str:
     return timestamp.format_timestamp(moment) if moment < _NEVER else "unknown"
 
 
+def _name(group: Manifest, _: int = 0) -> str:
+    """Name a group, one that was made for the pods of a workload by that: `Job/train`."""
+    own = columns.name(group)
+    owners = structure.mapping(group, "metadata").get("ownerReferences")
+    for owner in owners if own.startswith(names.POD_GROUP_PREFIX) and isinstance(owners, list) else []:
+        if isinstance(owner, dict) and owner.get("controller") and owner.get("name"):
+            return f"{owner.get('kind')}/{owner['name']}"
+    return own
+
+
 def _queue(group: Manifest, _: int = 0) -> str:
     return str(structure.mapping(group, "spec").get("queue") or names.DEFAULT_QUEUE)
 
@@ -85,7 +95,7 @@ def _cause(group: Manifest) -> str:
 
 NAMESPACE: Final = Column("Namespace", columns.namespace, gap=3)
 COLUMNS: Final = (
-    Column("Name", columns.name, gap=3),
+    Column("Name", _name, gap=3),
     Column("Queue", _queue, gap=3),
     Column("Size", columns.count("spec", "minMember"), gap=3),
     Column("Submitted", columns.field("metadata", "creationTimestamp"), gap=3),

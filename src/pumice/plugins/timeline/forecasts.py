@@ -14,6 +14,7 @@ import msgspec
 
 from pumice.api import duration, names, scheduling
 from pumice.framework.findings import Forecast
+from pumice.model.reading import instant
 from pumice.plugins.timeline import texts, waits
 from pumice.plugins.timeline.ledger import on_nodes
 from pumice.plugins.timeline.planning import Wanted
@@ -293,11 +294,12 @@ class Forecasts:
             self._note(session, job.key, Told(Forecast(before[0], before[1], booking.nodes), plan, again, by))
             return
         awaited = waits.awaited(session, self._ledger, booking, promised, beyond=bool(plan.beyond))
-        text = f"expected at {texts.moment(start, now)} on {texts.nodes(booking.nodes)}"
-        text += f"{plan.whose(now)}{waits.told(awaited, now)}"
+        stood = _stands_since(job, reason, now)
+        text = f"expected at {texts.moment(start, stood)} on {texts.nodes(booking.nodes)}"
+        text += f"{plan.whose(stood)}{waits.told(awaited, stood)}"
         if before is not None and before[1] is not None and _has_moved(before[1], start, now):
             why = waits.cause(session, self._ledger, awaited, by, later=start > before[1])
-            text = f"{text}; moved from {texts.moment(before[1], now)}: {why}"
+            text = f"{text}; moved from {texts.moment(before[1], stood)}: {why}"
         forecast = Forecast(_condition(reason, text), start, booking.nodes)
         self._note(session, job.key, Told(forecast, plan, again, waits.reckoned(awaited, now)))
 
@@ -335,6 +337,17 @@ def _condition(reason: str, message: str) -> scheduling.PodGroupCondition:
     return scheduling.PodGroupCondition(
         type=names.CONDITION_START_FORECAST, status="True", reason=reason, message=message
     )
+
+
+def _stands_since(job: Job, reason: str, now: int) -> int:
+    """Return since when a forecast has stood: one of the same kind keeps its time, and what is written without a date is of that day."""
+    for condition in job.status.conditions:
+        if condition.type == names.CONDITION_START_FORECAST and (condition.status, condition.reason) == (
+            "True",
+            reason,
+        ):
+            return instant(condition.last_transition_time) or now
+    return now
 
 
 def _has_moved(before: int | None, start: int, now: int) -> bool:
