@@ -6,6 +6,7 @@ and `delta` it leaves out the extrapolation to the ends of the window.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 import operator
@@ -27,6 +28,14 @@ def seconds(text):
     return float(text[:-1]) * UNITS[text[-1]]
 
 
+@functools.cache
+def named(written, instance):
+    """Read the name and the labels of a series; they are written alike in every scrape."""
+    (family,) = text_string_to_metric_families(f"{written} 0\n")
+    (sample,) = family.samples
+    return sample.name, frozenset({**sample.labels, "instance": instance}.items())
+
+
 class Scrapes:
     """What was scraped of some instances, each at its time."""
 
@@ -34,10 +43,13 @@ class Scrapes:
         self.series = defaultdict(list)  # name and labels -> time and value
 
     def add(self, now, instance, text):
-        for family in text_string_to_metric_families(text):
-            for sample in family.samples:
-                labels = frozenset({**sample.labels, "instance": instance}.items())
-                self.series[sample.name, labels].append((now, sample.value))
+        """Read a scrape; the first one as a whole, too, with what it says of types and meanings."""
+        lines = [line for line in text.splitlines() if line and not line.startswith("#")]
+        if not self.series:
+            assert sum(len(family.samples) for family in text_string_to_metric_families(text)) == len(lines)
+        for line in lines:
+            written, _, value = line.rpartition(" ")
+            self.series[named(written, instance)].append((now, float(value)))
 
     def select(self, name, chosen, now, window):
         """Give the values of each series within a window, the oldest first."""
