@@ -229,8 +229,8 @@ ENDLESS = {
 @pytest.mark.parametrize("what", ENDLESS)
 def test_files_that_a_kubeconfig_names_are_files_and_no_larger_than_such_are(write, tmp_path, what):
     os.mkfifo(tmp_path / "fifo")
-    with pytest.raises((errors.ConfigurationError, errors.CredentialsError), match="is no file of its own; name one"):
-        headers(load(write(config(**ENDLESS[what]))))
+    with pytest.raises(errors.ConfigurationError, match="is no file of its own; name one"):
+        load(write(config(**ENDLESS[what])))
     (tmp_path / "ca.pem").write_bytes(b"-" * (4 << 20) + b"-")
     large = {"server": "https://one", "certificate-authority": "ca.pem"}
     with pytest.raises(errors.ConfigurationError, match=r"ca\.pem is larger than 4194304 bytes; this is no PEM"):

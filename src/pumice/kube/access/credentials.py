@@ -123,8 +123,6 @@ class TokenFile:
 
     def _token(self) -> str:
         try:
-            if self._path.exists() and not self._path.is_file():
-                raise errors.CredentialsError(f"the token file {self._path} is no file of its own; name one")
             with self._path.open("rb") as file:
                 text = file.read(_LARGEST).decode("ascii", "replace")
         except OSError as error:

@@ -85,7 +85,10 @@ def credentials(user: User, owner: Owner, cluster: ClusterInfo) -> kinds_of.Cred
     _check(user, owner)
     extra = _impersonation(user, owner)
     if user.token_file:
-        return kinds_of.TokenFile(owner.folder / user.token_file, extra=extra)
+        path = owner.folder / user.token_file
+        if path.exists() and not path.is_file():
+            raise ConfigurationError(f"{owner.field('tokenFile')}: {path} is no file of its own; name one")
+        return kinds_of.TokenFile(path, extra=extra)
     if user.token:
         try:
             return kinds_of.Fixed(kinds_of.bearer(kinds_of.check_token(user.token, owner.field("token")), extra))
