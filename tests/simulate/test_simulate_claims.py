@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from pumice.simulate import claims
@@ -66,8 +68,15 @@ def test_what_is_no_claim_is_told(claim, told):
 def test_a_claim_about_no_policy_or_group_is_refused_before_anything_runs():
     claims.check("easy.wait.mean < 1", ["easy"])
     claims.check("easy.queues.a.wait < 1", ["easy"])
-    for wrong in ("hard.wait.mean < 1", "easy.wiat.mean < 1", "easy.wait.mean"):
-        with pytest.raises(claims.ClaimError):
+    for wrong, told in (
+        ("hard.wait.mean < 1", "names no policy"),
+        ("easy.wiat.mean < 1", "there is no figure 'wiat'; did you mean easy.wait?"),
+        ("easy.wait.mena < 1", "there is no figure 'wait.mena'; did you mean easy.wait.mean?"),
+        ("easy.makespan.mean < 1", "there is no figure 'makespan.mean'"),
+        ("easy.wait < 1", "there is no figure 'wait'"),
+        ("easy.wait.mean", "found the end"),
+    ):
+        with pytest.raises(claims.ClaimError, match=re.escape(told)):
             claims.check(wrong, ["easy"])
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from simulating import SECOND, Rigid, simulated, trace_of
 
 from drawing import drawn
-from pumice.simulate import cases, judging, metrics
+from pumice.simulate import cases, claims, judging, metrics
 from pumice.simulate.loading import Loaded
 from pumice.simulate.metrics import Interval
 from pumice.simulate.results import JobResult, PodRun, Result
@@ -111,3 +111,13 @@ def test_figures_of_a_simulation_are_those_of_its_starts(jobs):
     assert figures["utilisation"]["cpu"] == pytest.approx(sum(job.size * job.run for job in jobs) / (10 * span))
     wide = [wait for wait, job in zip(waits, jobs, strict=True) if job.size > 5]
     assert figures["wait"]["wide"] == (pytest.approx(sum(wide) / len(wide)) if wide else None)
+
+
+def test_what_is_known_of_figures_before_a_run_is_what_a_run_has():
+    figures = judging.judge(case_of([Rigid(0, 6, 100), Rigid(0, 8, 50)], [0, 100]))
+    for group, members in claims.FIGURES.items():
+        if members:
+            assert (group, members) == (group, tuple(figures[group]))
+        elif members is not None:
+            assert not isinstance(figures[group], dict)
+    assert figures.keys() <= claims.FIGURES.keys()

@@ -27,24 +27,24 @@ if TYPE_CHECKING:
     from pumice.simulate.report import Judged
 
 LONGEST: Final = 1000
-GROUPS: Final = (
-    "jobs",
-    "wait",
-    "completion",
-    "slowdown",
-    "makespan",
-    "utilisation",
-    "goodput",
-    "evictions",
-    "lostWork",
-    "gpu",
-    "queues",
-    "fairness",
-    "forecast",
-    "cycles",
-    "seconds",
-)
-"""What figures begin with; which there are in a group depends on queues and resources."""
+FIGURES: Final[dict[str, tuple[str, ...] | None]] = {
+    "jobs": ("total", "done", "unfinished", "neverFitting", "skipped"),
+    "wait": ("mean", "p50", "p95", "max", "wide"),
+    "completion": ("mean", "p95"),
+    "slowdown": ("mean", "p95"),
+    "makespan": (),
+    "utilisation": None,
+    "goodput": None,
+    "evictions": (),
+    "lostWork": None,
+    "gpu": None,
+    "queues": None,
+    "fairness": None,
+    "forecast": ("mean", "absolute", "p95", "late", "without"),
+    "cycles": (),
+    "seconds": (),
+}
+"""What figures begin with, and how they go on; None where that depends on queues and resources."""
 _TOKEN: Final = re.compile(
     r"\s*(?:(?P<number>\d+(?:\.\d+)?(?:e[+-]?\d+)?)(?P<unit>[smhd%](?![\w.]))?"
     r"|(?P<name>[A-Za-z_][\w.\-/]*)|(?P<operator><=|>=|==|!=|[-<>+*/()]))"
@@ -86,7 +86,7 @@ def judge(claim: str, policies: Sequence[Judged]) -> Verdict:
 
 
 def check(claim: str, policies: Sequence[str]) -> None:
-    """Raise `ClaimError` for a claim that is no sentence of the grammar, or names no policy, before anything is simulated."""
+    """Raise `ClaimError` for a claim that is no sentence of the grammar, names no policy, or a figure that no run has, before anything is simulated."""
     _Parser(claim, dict.fromkeys(policies)).judge()
 
 
@@ -184,21 +184,26 @@ class _Parser:
         judged = self._policies[policy]
         path = name.removeprefix(f"{policy}.")
         if judged is None:
-            self._check_group(path.partition(".")[0])
+            self._check_known(policy, path)
             return 1.0
-        known_names = list(report.names(judged.figures))
-        if path not in known_names:
-            near = documents.nearest(path, known_names)
-            hint = f"did you mean {policy}.{near}?" if near else f"there are {', '.join(known_names[:12])} …"
-            raise ClaimError(f"{self._claim!r}: there is no figure {path!r}; {hint}")
+        self._check_among(policy, path, list(report.names(judged.figures)))
         self._figures[name] = judged.value(path)
         return self._figures[name]
 
-    def _check_group(self, group: str) -> None:
-        if group not in GROUPS:
-            near = documents.nearest(group, GROUPS)
-            hint = f"did you mean {near}?" if near else f"there are {', '.join(GROUPS)}"
-            raise ClaimError(f"{self._claim!r}: there is no figure {group!r}; {hint}")
+    def _check_known(self, policy: str, path: str) -> None:
+        """Refuse what no run has, whatever its queues and resources are."""
+        group = path.partition(".")[0]
+        if group not in FIGURES:
+            self._check_among(policy, group, list(FIGURES))
+        members = FIGURES[group]
+        if members is not None:
+            self._check_among(policy, path, [f"{group}.{each}" for each in members] or [group])
+
+    def _check_among(self, policy: str, path: str, known: Sequence[str]) -> None:
+        if path not in known:
+            near = documents.nearest(path, known)
+            hint = f"did you mean {policy}.{near}?" if near else f"there are {', '.join(known[:15])}"
+            raise ClaimError(f"{self._claim!r}: there is no figure {path!r}; {hint}")
 
     def _peek(self) -> tuple[str, str]:
         return self._tokens[self._at] if self._at < len(self._tokens) else ("", "")
