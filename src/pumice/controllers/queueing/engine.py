@@ -113,9 +113,8 @@ class Engine:
         self._doubts: dict[Key, dict[knowing.Reference, None]] = {}
         self._written: dict[Key, dict[knowing.Reference, int]] = {}  # not confirmed by a watch, and when to read it
         self._refusals: dict[Key, int] = {}  # in a row
-        self._remade: dict[
-            knowing.Reference, tuple[int, int]
-        ] = {}  # how often in a row others deleted it, and when that was seen
+        # How often in a row others deleted something, and when that was seen last.
+        self._remade: dict[knowing.Reference, tuple[int, int]] = {}
         self._patient: dict[Key, None] = {}  # that are looked at as soon as there is little to do
         self._said: dict[Key, tuple[str, list[tuple[str, str, str]]]] = {}  # about which object, in the last turn
         self._most_waiting = _FEW_WAITING  # beyond that it is looked who is gone, while others do the work
@@ -246,9 +245,9 @@ class Engine:
     def _pause(self, plan: Reconciled, now: int) -> int:
         """Say how long a plan has to wait because it makes anew what others have deleted: the first time not at all, then twice as long each time, until there was peace for a while."""
         longest = 0
-        for step in plan.steps:
-            reference = requests.target(step.request)
-            if isinstance(step.request, effects.Create) and self.observed.taken(*reference):
+        for made in (step.request for step in plan.steps if isinstance(step.request, effects.Create)):
+            reference = requests.target(made)
+            if self.observed.taken(*reference):
                 times, before = self._remade.pop(reference, (0, now))
                 times = times + 1 if now - before <= _PEACE else 1
                 self._remade[reference] = times, now

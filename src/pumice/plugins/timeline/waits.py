@@ -136,13 +136,18 @@ def cause(session: Session, ledger: Ledger, waits: Waits, before: Reckoned | Non
     over = next((each for each in waits.listed if each.over), None)
     if over is not None:
         return f"{over.job} is over its estimate"
-    for each in waits.listed if before is not None else ():
-        known = before.untils.get(each.job)  # type: ignore[union-attr]  # else nobody is listed
+    return (_held_up(session, ledger, waits, before) if before else "") or "there is less room than was expected"
+
+
+def _held_up(session: Session, ledger: Ledger, waits: Waits, before: Reckoned) -> str:
+    """Say who is waited for longer than was told before, or has come since; nothing if nobody is."""
+    for each in waits.listed:
+        known = before.untils.get(each.job)
         if known is not None and known < each.until:
             return f"{each.job} is to end later than was expected"
-        if known is None and _has_come(session, ledger, each.job, before.at):  # type: ignore[union-attr]  # as above
+        if known is None and _has_come(session, ledger, each.job, before.at):
             return f"{each.job} goes first"
-    return "there is less room than was expected"
+    return ""
 
 
 def _has_ended_early(session: Session, key: str, before: Reckoned) -> bool:
