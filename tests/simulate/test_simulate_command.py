@@ -117,7 +117,7 @@ def test_the_same_input_gives_the_same_bytes(files):
     [
         ("greedy.wait.mean > 0", 0, "assertion holds: greedy.wait.mean > 0"),
         ("second.evictions < greedy.evictions", 1, "assertion does not hold"),
-        ("greedy.wiat.mean > 0", 2, "there is no figure 'wiat'; did you mean wait?"),
+        ("greedy.wiat.mean > 0", 2, "there is no figure 'wiat'; did you mean greedy.wait?"),
         ("greedy.wait.man > 0", 2, "there is no figure 'wait.man'; did you mean greedy.wait.mean?"),
         ("third.wait.mean > 0", 2, "third.wait.mean names no policy; there are greedy, second"),
         ("__import__('os').abort()", 2, "nothing known begins at"),
