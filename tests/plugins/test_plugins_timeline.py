@@ -212,16 +212,16 @@ def test_estimates_are_learnt_from_the_last_two_runs_of_the_same_owner():
 
 
 @pytest.mark.parametrize(
-    ("notes", "start"),
+    ("notes", "start", "by"),
     [
-        ({"pumice.dev/estimate": "100s"}, "00:01:40"),
-        ({"pumice.dev/estimate": "100s", "pumice.dev/ends-by": at(60)}, "00:01"),
-        ({"pumice.dev/estimate": "100s", "pumice.dev/ends-by": at(500)}, "00:01:40"),
-        ({"pumice.dev/ends-by": at(60)}, "00:01"),
-        ({"pumice.dev/estimate": "100s", "pumice.dev/ends-by": "soon"}, "00:01:40"),
+        ({"pumice.dev/estimate": "100s"}, "00:01:40", "estimate"),
+        ({"pumice.dev/estimate": "100s", "pumice.dev/ends-by": at(60)}, "00:01", "deadline"),
+        ({"pumice.dev/estimate": "100s", "pumice.dev/ends-by": at(500)}, "00:01:40", "estimate"),
+        ({"pumice.dev/ends-by": at(60)}, "00:01", "deadline"),
+        ({"pumice.dev/estimate": "100s", "pumice.dev/ends-by": "soon"}, "00:01:40", "estimate"),
     ],
 )
-def test_what_ends_a_job_at_a_time_bounds_its_planned_end(notes, start):
+def test_what_ends_a_job_at_a_time_bounds_its_planned_end(notes, start, by):
     desk = builders.Desk(policy())
     desk.feed(builders.node("n0", cpu="10", memory="1000Gi"))
     runs = builders.pod("runs-0", "runs", cpu="10", node="n0")
@@ -229,7 +229,26 @@ def test_what_ends_a_job_at_a_time_bounds_its_planned_end(notes, start):
     desk.feed(builders.group("runs", 1, annotations=notes), runs, *waiting("next", 1))
     desk.now = builders.NOW + 10 * builders.SECOND
     desk.cycle(0)
-    assert told(desk, "next")[-1].startswith(f"expected at {start} on n0")
+    message = told(desk, "next")[-1]
+    assert message.startswith(f"expected at {start} on n0")
+    assert message.endswith(f"; waits for a/runs (10 cpu, until {start} by its {by})")
+
+
+def test_a_group_that_was_made_for_a_workload_is_told_of_by_the_name_of_that():
+    desk = builders.Desk(policy())
+    desk.feed(builders.node("n0", cpu="10", memory="1000Gi"))
+    runs = builders.pod("train-x7k2p", "podgroup-u1", cpu="10", node="n0")
+    runs["status"] = {"phase": "Running", "startTime": at(0)}
+    made = builders.group("podgroup-u1", 1, annotations={"pumice.dev/estimate": "100s"})
+    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "train", "uid": "u1", "controller": True}
+    made["metadata"]["ownerReferences"] = [owner]
+    desk.feed(made, runs, *waiting("next", 1), *waiting("last", 2))
+    desk.cycle(0)
+    assert told(desk, "next")[-1].endswith("; waits for Job a/train (10 cpu, until 00:01:40 by its estimate)")
+    desk.delete(runs).delete(made)
+    desk.now += 30 * builders.SECOND
+    desk.cycle(0)
+    assert told(desk, "last")[-1].endswith("; moved from 00:02:30: Job a/train ended sooner than was expected")
 
 
 def test_a_job_that_is_ended_in_time_goes_first_though_it_says_that_it_runs_longer():

@@ -216,6 +216,14 @@ class Job(GroupTerms):
         return f"<job {self.key} min {self.min_member} of {len(self.tasks)}>"
 
     @property
+    def title(self) -> str:
+        """How people know it: by its group, or by the workload for whose pods that was made: `a/train`, `Job a/train`."""
+        owners = self.group.metadata.owner_references if self.group is not None else ()
+        if not self.name.startswith(names.POD_GROUP_PREFIX):
+            return self.key
+        return next((f"{each.kind} {self.namespace}/{each.name}" for each in owners if each.controller), self.key)
+
+    @property
     def leaving(self) -> int:
         """Tasks that are going and still take room on a node."""
         counts = self.tally.counts

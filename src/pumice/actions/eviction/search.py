@@ -382,7 +382,7 @@ class Search:
         if plan.refusal:
             return plan.refusal
         if plan.successor is not None:
-            return f"{len(plan.excluded)} pods could be evicted, but {plan.successor.key} of queue {plan.successor.queue} would take the room over in the next cycle"
+            return f"{len(plan.excluded)} pods could be evicted, but {plan.successor.title} of queue {plan.successor.queue} would take the room over in the next cycle"
         if plan.excluded:
             return f"{len(plan.excluded)} pods could be evicted, but would take the room back in the next cycle by the same rules"
         return telling.NOTHING_HELPS

@@ -195,6 +195,14 @@ class Ledger:
             return NEVER
         return self._rounded(planned_end(started, length, now))
 
+    def basis(self, cluster: Cluster, task: Task, end: int) -> str:
+        """Name what says when a pod ends."""
+        if task.status in GOING:
+            return "grace period"
+        return (
+            "deadline" if task.job is not None and end >= self._estimates.of(cluster, task.job).ends_by else "estimate"
+        )
+
     def is_over(self, cluster: Cluster, task: Task, now: int) -> bool:
         """Tell whether a pod runs longer than was estimated."""
         if task.job is None or task.status in GOING:

@@ -254,7 +254,7 @@ class Timeline(Plugin):
             return None
         is_tight = booking is None or self.holders.is_tight(self.session, job, booking)
         self._behind[job.key] = (found.holder, found.planned, self.ledger.grown if is_tight else -1)
-        return texts.would_delay(found, now)
+        return texts.would_delay(found, self.session.cluster.jobs[found.holder].title, now)
 
     def blocked(self, job: Job) -> None:
         """Reserve room for a job that found none, if it is its turn."""

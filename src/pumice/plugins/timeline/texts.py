@@ -36,10 +36,10 @@ def length(microseconds: int) -> str:
     return "".join(f"{count}{unit}" for count, unit in parts if count)
 
 
-def would_delay(delay: Delay, now: int) -> str:
+def would_delay(delay: Delay, holder: str, now: int) -> str:
     """Say whom a job would delay."""
     by = "for ever, as it has no estimate" if delay.by is None else f"by {length(delay.by)}"
-    return f"would delay {delay.holder}, planned for {moment(delay.planned, now)}, {by}"
+    return f"would delay {holder}, planned for {moment(delay.planned, now)}, {by}"
 
 
 def nodes(counts: Mapping[str, int]) -> str:

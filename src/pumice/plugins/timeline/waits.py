@@ -8,7 +8,7 @@ import msgspec
 
 from pumice.model import resources
 from pumice.model.resources import CPU, MEMORY, PODS
-from pumice.model.statuses import FINISHED, GOING
+from pumice.model.statuses import FINISHED
 from pumice.plugins.timeline import needs, texts
 from pumice.plugins.timeline.profile import NEVER
 
@@ -21,12 +21,14 @@ if TYPE_CHECKING:
     from pumice.plugins.timeline.promises import Promises
 
 NAMED = 3
+RESERVED = "by its reservation"
 
 
 class Awaited(msgspec.Struct, frozen=True):
     """Who has to end, or is to go first: what it gives back, until when, by what, and whether it is over its estimate."""
 
     job: str
+    title: str
     amount: str
     until: int
     by: str
@@ -45,7 +47,8 @@ def told(waits: Waits, now: int) -> str:
     if not waits.listed:
         return ""
     listed = [
-        f"{each.job} ({each.amount}, until {texts.moment(each.until, now)} {each.by})" for each in waits.listed[:NAMED]
+        f"{each.title} ({each.amount}, until {texts.moment(each.until, now)} {each.by})"
+        for each in waits.listed[:NAMED]
     ]
     left = len(waits.listed) + waits.more - len(listed)
     more = f" and {left} more" if left else ""
@@ -60,10 +63,8 @@ def awaited(
     rows = ledger.rows(cluster, booking)
     name = cluster.vocabulary.names[column]
     listed = [
-        Awaited(
-            key, f"{resources.shown(name, amount)} {name}", end, "its end" if going else "by its estimate", over=over
-        )
-        for key, (amount, end, over, going) in _ending(session, ledger, booking, column, beyond=beyond).items()
+        Awaited(key, _title(session, key), f"{resources.shown(name, amount)} {name}", end, f"by its {by}", over=over)
+        for key, (amount, end, over, by) in _ending(session, ledger, booking, column, beyond=beyond).items()
     ]
     more = 0
     for promises in promised:
@@ -71,7 +72,7 @@ def awaited(
         before, count = promises.before(rows, booking.start, column, NAMED)
         more += count - len(before)
         listed += [
-            Awaited(job, f"{resources.shown(name, amount)} {name}", stop, "by its reservation")
+            Awaited(job, _title(session, job), f"{resources.shown(name, amount)} {name}", stop, RESERVED)
             for job, amount, stop in before
         ]
     return Waits(sorted(listed, key=lambda each: (-each.until, each.job)), more)
@@ -79,20 +80,21 @@ def awaited(
 
 def _ending(
     session: Session, ledger: Ledger, booking: Booking, column: int, *, beyond: bool
-) -> dict[str, tuple[int, int, bool, bool]]:
-    """Return the jobs of which pods end on its nodes before a booking begins: what they have of a resource, until when, whether they are over their estimates, and whether they are going."""
+) -> dict[str, tuple[int, int, bool, str]]:
+    """Return the jobs of which pods end on its nodes before a booking begins: what they have of a resource, until when, whether they are over their estimates, and what of theirs says until when."""
     cluster, now = session.cluster, session.started
-    found: dict[str, tuple[int, int, bool, bool]] = {}
+    found: dict[str, tuple[int, int, bool, str]] = {}
     for row in ledger.rows(cluster, booking):
         for uid, end in ledger.ends[row].items():
             task = cluster.tasks.get(uid) if now < end <= booking.start else None
             if task is None or (task.job_key == booking.job and not beyond):
                 continue
-            amount, latest, over, going = found.get(task.job_key, (0, 0, False, False))
+            amount, latest, over, by = found.get(task.job_key, (0, 0, False, ""))
             units = int(task.shape.request.vector[column])
             if units:
                 over = over or ledger.is_over(cluster, task, now)
-                found[task.job_key] = (amount + units, max(latest, end), over, going or task.status in GOING)
+                by = ledger.basis(cluster, task, end) if end > latest else by
+                found[task.job_key] = (amount + units, max(latest, end), over, by)
     return found
 
 
@@ -112,50 +114,55 @@ def sooner(waits: Waits) -> str:
         return ""
     first = waits.listed[0]
     if first.over:
-        return f"it starts sooner if {first.job}, which is over its estimate, ends"
-    return f"it starts sooner if {first.job} ends before {'its estimate' if first.by != 'by its reservation' else 'it is planned to'}"
+        return f"it starts sooner if {first.title}, which is over its estimate, ends"
+    before = "it is planned to" if first.by == RESERVED else first.by.removeprefix("by ")
+    return f"it starts sooner if {first.title} ends before {before}"
+
+
+def _title(session: Session, key: str) -> str:
+    job = session.cluster.jobs.get(key)
+    return key if job is None else job.title
 
 
 class Reckoned(msgspec.Struct, frozen=True):
     """What a forecast was told by: for whom it was to wait until when, and when that was."""
 
-    untils: Mapping[str, int]
+    awaited: Mapping[str, Awaited]
     at: int
 
 
 def reckoned(waits: Waits, now: int) -> Reckoned:
     """Keep what a forecast is told by."""
-    return Reckoned({each.job: each.until for each in waits.listed}, now)
+    return Reckoned({each.job: each for each in waits.listed}, now)
 
 
 def cause(session: Session, ledger: Ledger, waits: Waits, before: Reckoned | None, *, later: bool) -> str:
     """Say why a start has moved, by what it was told by before; after a restart nobody knows that."""
     if not later:
-        ended = next((key for key in before.untils if _has_ended_early(session, key, before)), "") if before else ""
+        known = before.awaited.values() if before else ()
+        ended = next((each.title for each in known if _has_ended_early(session, each)), "")
         return f"{ended} ended sooner than was expected" if ended else "there is more room than was expected"
     over = next((each for each in waits.listed if each.over), None)
     if over is not None:
-        return f"{over.job} is over its estimate"
+        return f"{over.title} is over its estimate"
     return (_held_up(session, ledger, waits, before) if before else "") or "there is less room than was expected"
 
 
 def _held_up(session: Session, ledger: Ledger, waits: Waits, before: Reckoned) -> str:
     """Say who is waited for longer than was told before, or has come since; nothing if nobody is."""
     for each in waits.listed:
-        known = before.untils.get(each.job)
-        if known is not None and known < each.until:
-            return f"{each.job} is to end later than was expected"
+        known = before.awaited.get(each.job)
+        if known is not None and known.until < each.until:
+            return f"{each.title} is to end later than was expected"
         if known is None and _has_come(session, ledger, each.job, before.at):
-            return f"{each.job} goes first"
+            return f"{each.title} goes first"
     return ""
 
 
-def _has_ended_early(session: Session, key: str, before: Reckoned) -> bool:
+def _has_ended_early(session: Session, awaited: Awaited) -> bool:
     """Tell whether a job that was to end later is over."""
-    job = session.cluster.jobs.get(key)
-    return before.untils[key] > session.started and (
-        job is None or all(t.status in FINISHED for t in job.tasks.values())
-    )
+    job = session.cluster.jobs.get(awaited.job)
+    return awaited.until > session.started and (job is None or all(t.status in FINISHED for t in job.tasks.values()))
 
 
 def _has_come(session: Session, ledger: Ledger, key: str, since: int) -> bool:
@@ -181,7 +188,7 @@ def unknown(session: Session, ledger: Ledger, planner: Planner, wanted: Wanted) 
         return f"no start is known: it can never run: {never}"
     endless = sorted(
         {
-            task.job_key or task.key
+            task.job.title if task.job is not None else task.key
             for row in range(cluster.nodes.count)
             for uid, end in ledger.ends[row].items()
             if end >= NEVER and (task := cluster.tasks.get(uid)) is not None and not task.stays

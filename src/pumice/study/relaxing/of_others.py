@@ -54,7 +54,7 @@ def _ends(question: Question) -> Iterator[Relaxation]:
             continue
         placed = sum(1 for task in job.tasks.values() if task.status in SETTLED)
         yield Relaxation(
-            sort="end", said=f"wait until {job.key} ends ({relaxation.pods(placed)})", edits=_ended(question, job)
+            sort="end", said=f"wait until {job.title} ends ({relaxation.pods(placed)})", edits=_ended(question, job)
         )
     some = np.flatnonzero(held.any(axis=1)).tolist()
     largest = sorted(some, key=lambda index: ([-amount for amount in held[index].tolist()], jobs[index].key))
@@ -73,7 +73,7 @@ def _holders(question: Question, jobs: list[Job]) -> list[Job]:
 def _given_back(question: Question, holding: list[Job]) -> Iterator[Relaxation]:
     """Let one job end that has devices, then several."""
     for job in holding[:ENDS]:
-        said = f"wait until {job.key} ends ({relaxation.pods(len(job.tasks))}), which gives its devices back"
+        said = f"wait until {job.title} ends ({relaxation.pods(len(job.tasks))}), which gives its devices back"
         yield Relaxation(sort="end", said=said, edits=_ended(question, job))
     if len(holding) > 1:
         ranked = holding[:SEVERAL]
@@ -81,7 +81,7 @@ def _given_back(question: Question, holding: list[Job]) -> Iterator[Relaxation]:
 
 
 def _several(question: Question, jobs: list[Job]) -> Relaxation:
-    named = ", ".join(job.key for job in jobs[:NAMED])
+    named = ", ".join(job.title for job in jobs[:NAMED])
     more = f" and {len(jobs) - NAMED} more" if len(jobs) > NAMED else ""
     edits = tuple(edit for job in jobs for edit in _ended(question, job))
     return Relaxation(sort="ends", said=f"wait until {named}{more} {'end' if len(jobs) > 1 else 'ends'}", edits=edits)
