@@ -19,7 +19,7 @@ RIVALS = ("sched", "rival")
 LEASE = 15.0  # seconds
 VIEW = 120.0  # seconds for which a scheduler may go by what it saw of a node
 AFTERMATH = 5.0  # seconds for which what has happened to a pod is a reason to write
-PUT_OFF = 60.0  # seconds for which the reason why a pod waits may have to wait, if it was given six times before
+PUT_OFF = 70.0  # seconds for which why a pod or group waits may have to wait, if it was given six times before or nothing but its numbers has changed
 _OVER = ("Succeeded", "Failed")
 
 
@@ -216,7 +216,7 @@ class Oracle:
     def _answers_to_something(self, write):
         """Tell whether something has happened shortly before."""
         moment, _, method, path = write
-        gives_reason = method == "PATCH" and "/pods/" in path and path.endswith("/status")
+        gives_reason = method == "PATCH" and ("/podgroups/" in path or ("/pods/" in path and path.endswith("/status")))
         patience = AFTERMATH + (PUT_OFF if gives_reason else 0)
         return any(moment - patience <= each <= moment for each in self.stirred)
 

@@ -37,8 +37,8 @@ class NativeStatuses:
         self._then: dict[str, list[Evict]] = {}  # evictions that wait until their group is marked
         self._retry_pauses = retry_pauses.RetryPauses()
 
-    def publish(self, job: Job, report: closing.JobReport, now: int) -> None:
-        """Write how a group stands, if that is news."""
+    def publish(self, job: Job, report: closing.JobReport, now: int, *, exactly: bool = False) -> None:
+        """Write how a group stands, if that is news; exactly means that other numbers are."""
         if report.status.phase in SCHEDULED_PHASES:
             if self._state(job, _verdict("True", names.EVENT_SCHEDULED, ""), now):
                 metadata = _origin(job).metadata
@@ -47,7 +47,7 @@ class NativeStatuses:
         given = (c for c in report.status.conditions if c.type == names.CONDITION_UNSCHEDULABLE and c.status == "True")
         message = next((condition.message for condition in given), report.warning)
         if message:
-            self._state(job, _verdict("False", names.REASON_UNSCHEDULABLE, message), now)
+            self._state(job, _verdict("False", names.REASON_UNSCHEDULABLE, message), now, exactly=exactly)
 
     def tell_broken(self, job: Job, problem: str, now: int) -> None:
         """Write that a group cannot be read."""
@@ -98,7 +98,7 @@ class NativeStatuses:
         for eviction in self._then.pop(key, ()):
             self._cache.world.send(eviction)
 
-    def _state(self, job: Job, wanted: meta.Condition, now: int) -> bool:
+    def _state(self, job: Job, wanted: meta.Condition, now: int, *, exactly: bool = False) -> bool:
         """Write a condition unless the group says so already, and tell whether that was news."""
         told = self._known(job)
         said = told.get(wanted.type)
@@ -106,9 +106,8 @@ class NativeStatuses:
         if said is not None:
             if said.status == "True" and wanted.status == "False":
                 return False
-            if (said.status, said.reason) == (wanted.status, wanted.reason) and not is_news(
-                said.message, wanted.message
-            ):
+            differs = said.message != wanted.message if exactly else is_news(said.message, wanted.message)
+            if (said.status, said.reason) == (wanted.status, wanted.reason) and not differs:
                 return False
             since = said.last_transition_time or since if said.status == wanted.status else since
         condition = told[wanted.type] = structs.replace(

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from pumice.api import kinds, names, printable, timestamp
-from pumice.cache import mirror, retry_pauses
+from pumice.cache import mirror, renewals, retry_pauses
 from pumice.cache.effects import Patch
-from pumice.framework.reason_keys import is_news
+from pumice.framework.reason_keys import has_other_numbers, is_news
 
 if TYPE_CHECKING:
     from pumice.api import core
@@ -30,6 +30,7 @@ class PodStatuses:
         self._cache = cache
         self._cluster = cache.cluster
         self._paces = paces
+        self.renewals = renewals.Renewals()
         self._written: dict[str, tuple[str, str, str]] = {}
         self._ungated: dict[str, None] = {}
         self._taken_off: dict[str, str] = {}  # nominations of which the watch may still tell, by the uid of their pod
@@ -42,10 +43,22 @@ class PodStatuses:
         name = f"{kinds.POD.name} {task.uid}"
         if not nominated and self._already_says(task, entry.reason, entry.message):
             self._paces.withdraw(name)
+            self._renew(task, entry.reason, entry.message, now)
             return
         if not nominated and not self._paces.may_give_reason(name, now):
             return
         self._write(task, entry.reason, entry.message, nominated, now)
+
+    def _renew(self, task: Task, reason: str, message: str, now: int) -> None:
+        """Write the numbers of the reason why a pod waits anew, if they are others and it is time; no event tells of it."""
+        if not self._cache.options.renews_numbers or not has_other_numbers(self._said(task)[1], message):
+            return
+        if self.renewals.may_write(task.uid) and self._paces.may_renew(f"{kinds.POD.name} {task.uid}", now):
+            self._written[task.uid] = (reason, message, self._said(task)[2])
+            condition = _scheduling_condition(task.pod.metadata.generation, reason, message)
+            self._patch_status(task, {"conditions": [condition]})  # with the time since when it waits
+        else:
+            self.renewals.ask(task.uid, now)
 
     def bind_failed(self, task: Task, message: str, now: int) -> None:
         """Say on the pod that its bind failed."""
@@ -60,9 +73,9 @@ class PodStatuses:
             self._write(task, reason, message, "", now)
 
     def _write(self, task: Task, reason: str, message: str, nominated: str, now: int) -> None:
-        status: dict[str, Any] = {
-            "conditions": [_scheduling_condition(task.pod.metadata.generation, reason, message, now)]
-        }
+        condition = _scheduling_condition(task.pod.metadata.generation, reason, message)
+        condition["lastTransitionTime"] = timestamp.format_timestamp(now)
+        status: dict[str, Any] = {"conditions": [condition]}
         if nominated:
             status["nominatedNodeName"] = nominated
             task.nominated = nominated
@@ -123,11 +136,16 @@ class PodStatuses:
 
     def _already_says(self, task: Task, reason: str, message: str) -> bool:
         """Tell whether a pod gives the reason already; the numbers of the moment, and which node a member would get, are no news."""
+        said = self._said(task)
+        return said[0] == reason and not is_news(said[1], message)
+
+    def _said(self, task: Task) -> tuple[str, str, str]:
+        """Return the reason and message that a pod gives, as written last, else as read, and the node it was nominated to with them."""
         said = self._written.get(task.uid)
         if said is None:
             stated = (c for c in task.pod.status.conditions if c.type == names.CONDITION_POD_SCHEDULED)
             said = next(((c.reason, c.message, "") for c in stated if c.status == "False"), ("", "", ""))
-        return said[0] == reason and not is_news(said[1], message)
+        return said
 
     # -- answers -----------------------------------------------------------------------------------------------
 
@@ -177,6 +195,7 @@ class PodStatuses:
         self._retry_pauses.forget(f"{_NOMINATION} {uid}")
         self._retry_pauses.forget(f"{_GATE} {uid}")
         self._paces.forget(f"{kinds.POD.name} {uid}")
+        self.renewals.forget(uid)
         self._ungated.pop(uid, None)
         self._taken_off.pop(uid, None)
         self._written.pop(uid, None)
@@ -190,7 +209,7 @@ def _name(effect: Patch) -> str:
     return f"{_NOMINATION if removal else kinds.POD.name} {effect.uid}"
 
 
-def _scheduling_condition(generation: int, reason: str, message: str, now: int) -> dict[str, Any]:
+def _scheduling_condition(generation: int, reason: str, message: str) -> dict[str, Any]:
     """Return the condition that says why a pod has no node; pods of older servers have no generation."""
     return {
         **({"observedGeneration": generation} if generation else {}),
@@ -198,5 +217,4 @@ def _scheduling_condition(generation: int, reason: str, message: str, now: int) 
         "status": "False",
         "reason": reason,
         "message": message,
-        "lastTransitionTime": timestamp.format_timestamp(now),
     }

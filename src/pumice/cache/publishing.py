@@ -6,13 +6,15 @@ import functools
 import itertools
 from typing import TYPE_CHECKING, Literal
 
+from msgspec import structs
+
 from pumice.api import kinds, names, scheduling
-from pumice.cache import mirror, queues, reflector, retry_pauses, shadows, write_paces
+from pumice.cache import mirror, queues, reflector, renewals, retry_pauses, shadows, write_paces
 from pumice.cache.effects import Outcome, Patch
 from pumice.cache.group_drafts import GroupDraft, GroupDrafts
 from pumice.cache.native_statuses import NativeStatuses
 from pumice.cache.pod_statuses import PodStatuses
-from pumice.framework import closing
+from pumice.framework import closing, group_conditions
 from pumice.framework.reason_keys import READY, is_news, reason_key
 from pumice.model import native_groups
 from pumice.model.statuses import Status
@@ -36,6 +38,7 @@ class Publisher:
         self._noticed: dict[str, dict[str, None]] = {}  # why groups were not let in, by job
         self._retry_pauses = retry_pauses.RetryPauses()
         self._paces = write_paces.WritePaces(cache.options.reason_patience)
+        self._renewals = renewals.Renewals()
         self.queue_kinds: dict[str, kinds.Kind] = {}
         self._kinds: dict[str, kinds.Kind] = {}  # of groups that were read in another version of the kind
         self.native = NativeStatuses(cache)
@@ -69,6 +72,7 @@ class Publisher:
                 continue
             for job, report in run:
                 self._publish_job(job, report, drafts, now)
+                self._renew(job, report, session.findings.conditions.get(job.key, ()), now)
                 wishes = (job.topology is not None or job.policies) and not job.native
                 if not heeded and wishes and (idle := _unheeded(job)):
                     self._tell(job, "Warning", names.EVENT_NO_EFFECT, idle)
@@ -77,6 +81,7 @@ class Publisher:
         if any(report.entered for _, report in reports):
             # Plugins count a group by its phase, so one that has entered another may make room for others.
             session.progressed = True
+        self._ask_for_numbers(session.findings.figures, now)
         self._notice(session.findings.notices)
         self._warn(session.findings.warnings)
         for queue, reason, message in session.findings.queue_warnings:
@@ -152,6 +157,38 @@ class Publisher:
                 self._write_group(job, group, drafts.of(job, report), now)
         if report.entered:
             self._noticed.pop(job.key, None)
+
+    def _renew(self, job: Job, report: closing.JobReport, given: closing.Conditions, now: int) -> None:
+        """Write the numbers of the reason why a group waits anew, if they are others, nothing else is to be written, and it is time; no event tells of it."""
+        group = job.group
+        if (
+            not (given and self._cache.options.renews_numbers)
+            or report.changed
+            or group is None
+            or shadows.is_shadow(group)
+        ):
+            return
+        status = group_conditions.renewed(job.status, given)
+        if status is None or self._paces.is_owed(job.key):
+            return
+        if not (self._renewals.may_write(job.key) and self._paces.may_renew(f"{kinds.POD_GROUP.name} {job.key}", now)):
+            self._renewals.ask(job.key, now)
+            return
+        fresh = structs.replace(report, status=status)
+        self._cluster.set_status(job, status)
+        if job.native:
+            self.native.publish(job, fresh, now, exactly=True)
+        else:
+            self._write_group(job, group, GroupDrafts().of(job, fresh), now)
+
+    def _ask_for_numbers(self, jobs: list[Job], now: int) -> None:
+        """Have groups and their pods that wait reported with the numbers of a later moment; the time of those who were due is over."""
+        self._renewals.is_over()
+        self.pods.renewals.is_over()
+        for job in jobs:
+            self._renewals.ask(job.key, now)
+            for uid in job.pending if self._cache.options.pod_reasons else ():
+                self.pods.renewals.ask(uid, now)
 
     def _write_group(self, job: Job, group: scheduling.PodGroup, draft: GroupDraft, now: int) -> None:
         """Send a status, unless it may wait, and say that a group has become ready."""
@@ -265,6 +302,11 @@ class Publisher:
                 self._paces.withdraw(name)  # whoever has a node waits no more
             else:
                 mirror.report_again(self._cache, job)
+        tasks = (self._cluster.tasks.get(uid) for uid in self.pods.renewals.due(now))
+        jobs = [self._cluster.jobs.get(key) for key in self._renewals.due(now)]
+        for job in dict.fromkeys([*jobs, *(task.job for task in tasks if task is not None and task.status in WAITING)]):
+            if job is not None:
+                mirror.report_again(self._cache, job)
         for name in self._retry_pauses.due(now):
             kind, _, key = name.partition(" ")
             if kind == kinds.QUEUE.name:
@@ -275,7 +317,8 @@ class Publisher:
 
     def next_wake(self) -> int | None:
         """Return when the next pause is over."""
-        times = (part.next_wake() for part in (self._retry_pauses, self._paces, self.native, self.pods))
+        parts = (self._retry_pauses, self._paces, self._renewals, self.native, self.pods, self.pods.renewals)
+        times = (part.next_wake() for part in parts)
         return min((time for time in times if time is not None), default=None)
 
     def _miss_queue(self, name: str) -> None:
@@ -295,6 +338,7 @@ class Publisher:
         self._retry_pauses.forget(f"{kinds.POD_GROUP.name} {key}")
         self._paces.forget(f"{kinds.POD_GROUP.name} {key}")
         self._paces.forget_status(key)
+        self._renewals.forget(key)
         self._writing.pop(key, None)
         self._warned.pop(key, None)
         self._noticed.pop(key, None)

@@ -12,7 +12,7 @@ from typing import Final
 from pumice.cache.budgets import Budget, Spending
 
 REASONS: Final = Budget(burst=6, pause=60_000_000)
-"""For what is written because a reason has changed; phases, counts of members, nominations and binds are not held back."""
+"""For what is written because a reason has changed, or its numbers have (`renewals.py`); phases, counts of members, nominations and binds are not held back."""
 
 STATUS: Final = "status"
 """The first word of the names of statuses of groups that are late; the second is the key of the job."""
@@ -58,6 +58,10 @@ class WritePaces:
             return True
         self._put_off(name, self._reasons.next(name, now))
         return False
+
+    def may_renew(self, name: str, now: int) -> bool:
+        """Spend a write on other numbers of a reason that was given."""
+        return self._reasons.take(name, now)
 
     def puts_off(self, group: str, limit: int, now: int) -> bool:
         """Tell whether the status of a group may still wait, that long from when it was first to be written; if not, it is taken as written."""

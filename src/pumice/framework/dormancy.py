@@ -30,6 +30,8 @@ TOLD_AT_ONCE: Final = 256
 """So many jobs of which only the numbers are new are looked at in one cycle, and"""
 PAUSE: Final = 1_000_000
 """so much later the next of them, if nothing else happens."""
+NUMBERS_PAUSE: Final = 60_000_000
+"""So seldom those who are told the same are looked at because of its numbers."""
 TOLD_ANEW: Final = 2
 """So many jobs that wait for a time that is promised to them are told in one cycle that something else keeps them waiting now."""
 LEAVE_ALONE: Final = {"enqueue", "allocate", "backfill"}
@@ -46,6 +48,8 @@ class Kind(msgspec.Struct):
     jobs: dict[str, Job] = {}
     orders: dict[str, list[str]] = {}  # in which the pods of each are tried, if there are several
     ever: tuple[int, str, str] = (-1, "", "")  # what will always keep them waiting, and as limits and nodes were when
+    numbers: object = None  # those of the moment at which they were last looked at because of them,
+    numbered: int = -NUMBERS_PAUSE  # and when that was
 
     def told(self, session: Session, job: Job, failure: FitSummary) -> object:
         """Return what is news to one of them if it is another."""
@@ -80,7 +84,7 @@ class Dormancy:
         key = ((queue.name, *task.likeness, job.min_member), (standings.essence(failure), *_ever(session, job)))
         kind = self._kinds.get(key)
         if kind is None:
-            kind = self._kinds[key] = Kind(queue, failure)
+            kind = self._kinds[key] = Kind(queue, failure, numbers=(standings.taken(session), failure))
         self._enter(job, kind, tasks)
 
     def note_delayed(self, session: Session, job: Job, tasks: Sequence[Task], failure: FitSummary) -> None:
@@ -137,7 +141,7 @@ class Dormancy:
         answers: dict[Hashable, tuple[FitSummary, object] | None] = {}
         refusing = NoRoom(session)
         takes_none = set(session.closed_queues()) | _overused(session, [kind.queue for kind in self._kinds.values()])
-        allowed = TOLD_AT_ONCE
+        allowed, taken = TOLD_AT_ONCE, standings.taken(session)
         for key, kind in list(self._kinds.items()):
             if kind.jobs and key[0] not in answers:
                 answers[key[0]] = None if kind.queue.name in takes_none else _answer(session, kind, refusing)
@@ -146,6 +150,8 @@ class Dormancy:
                 self._wake(self._due(session, kind.jobs))
             elif answer[1] == key[1]:
                 kind.failure = answer[0]  # what a queue holds moves with everybody's pods, and is no news
+                if session.record.figures is not None:
+                    _tell_numbers(session, kind, taken)
             else:
                 woken = list(kind.jobs)[:allowed]
                 self._wake(woken)
@@ -237,6 +243,18 @@ def _answer(session: Session, kind: Kind, refusing: NoRoom) -> tuple[FitSummary,
         failure = of_queue(queue.name, refusal) if refusal is not None else refusing.failure(queue, job, tasks)
         return None if failure is None else (failure, kind.told(session, job, failure))
     return None
+
+
+def _tell_numbers(session: Session, kind: Kind, taken: bytes) -> None:
+    """Have the jobs of a kind written anew when there is time, if numbers in what they were told are others by now."""
+    numbers = (taken, kind.failure)
+    if numbers == kind.numbers:
+        return
+    if session.started < kind.numbered + NUMBERS_PAUSE:
+        session.wake_at(kind.numbered + NUMBERS_PAUSE)
+        return
+    kind.numbers, kind.numbered = numbers, session.started
+    session.findings.figures.extend(kind.jobs.values())
 
 
 def _ever(session: Session, job: Job) -> tuple[str, str]:

@@ -134,6 +134,7 @@ class Findings:
         "causes",
         "conditions",
         "dormant",
+        "figures",
         "fit_errors",
         "forecasts",
         "job_texts",
@@ -168,6 +169,7 @@ class Findings:
         self.job_texts: dict[str, str] = {}
         self.news: list[tuple[Job, Standing]] | None = None
         self.awaited: dict[str, str] = {}
+        self.figures: list[Job] = []  # of whom nothing but numbers may be others than when they were last reported
 
     # -- jobs --------------------------------------------------------------------------------------------------
 

@@ -1,6 +1,7 @@
 """The conditions of a group: this cycle's take the place of those of the same type, and what no longer holds becomes False, with the time of the change.
 
-A condition that gives the same reason stays as it is, time and numbers included, so that it is not written again; a group that enters another phase gets the numbers of that moment.
+A condition that gives the same reason stays as it is, time and numbers included, so that it is not written again; a group that enters another phase gets the numbers of that moment, one
+that goes on waiting those of later moments (`renewed`), as often as they may be written.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from pumice.api import names
-from pumice.framework.reason_keys import is_news
+from pumice.framework.reason_keys import has_other_numbers, is_news
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -58,6 +59,18 @@ def merged(
             over = msgspec.structs.replace(condition, status=FALSE, reason="", message=f"the group is {why}")
             found[position] = stamp(over)
     return tuple(found)
+
+
+def renewed(known: PodGroupStatus, given: Sequence[PodGroupCondition]) -> PodGroupStatus | None:
+    """Give conditions that hold for the same reason the numbers of this cycle, without another time; None if they have them."""
+    messages = {condition.type: condition.message for condition in given}
+    found = tuple(
+        msgspec.structs.replace(old, message=messages[old.type])
+        if old.status == TRUE and has_other_numbers(old.message, messages.get(old.type, old.message))
+        else old
+        for old in known.conditions
+    )
+    return None if found == known.conditions else msgspec.structs.replace(known, conditions=found)
 
 
 def _since(old: PodGroupCondition, new: PodGroupCondition) -> PodGroupCondition:

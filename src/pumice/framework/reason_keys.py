@@ -1,7 +1,7 @@
 """The reason in a text: what it says once the numbers and names of the moment are left out.
 
-What is written on a pod, a group or into an event changes only when its reason does, and keeps the numbers of that moment; how the numbers stand now is the
-business of explanations and metrics. The key is found in the text itself, so that what another process wrote before a restart can be compared as well, and so
+What is written on a pod or group, and told in an event, changes when its reason does, with the numbers of that moment. Where nothing but numbers has changed they are written
+anew now and then (`cache/renewals.py`); how they stand now is the business of explanations and metrics. The key is found in the text itself, so that what another process wrote before a restart can be compared as well, and so
 that the text of any plugin has one.
 """
 
@@ -95,3 +95,8 @@ def is_news(said: str, text: str) -> bool:
     if is_general(after) and (old or not is_general(before)):
         return False
     return bool(old and not new) or _summary_key(before) != _summary_key(after)
+
+
+def has_other_numbers(said: str, text: str) -> bool:
+    """Tell whether a text gives the reason that is written in other numbers or names of the moment."""
+    return said != text and reason_key(said) == reason_key(text)

@@ -44,6 +44,7 @@ class CycleRecord:
         "binds",
         "cycle",
         "evictions",
+        "figures",
         "journal",
         "plans",
         "skipped",
@@ -51,7 +52,7 @@ class CycleRecord:
         "time",
     )
 
-    def __init__(self) -> None:
+    def __init__(self, *, keeps_figures: bool = False) -> None:
         self.journal = Journal()  # a trial that is taken back takes its lines and verdicts with it
         self.cycle = 0
         self.time = 0
@@ -60,6 +61,8 @@ class CycleRecord:
         self.plans = 0  # that evicted somebody, since the start
         self.skipped = False
         self.stood: dict[str, object] = {}  # how jobs stood when they were last reported
+        # Of those that wait: the numbers of that moment, and how much was taken; None if nobody wants to know when they change.
+        self.figures: dict[str, object] | None = {} if keeps_figures else None
         self._lines: list[Verdict] = []
         self._dropped = 0
         self._verdicts: dict[str, dict[str, Verdict]] = {}  # by source, then by job
@@ -141,6 +144,8 @@ class CycleRecord:
                 del self._verdicts[source]
         self._states.pop(job, None)
         self.stood.pop(job, None)
+        if self.figures is not None:
+            self.figures.pop(job, None)
 
     def disable(self, job: str, subject: str, text: str) -> None:
         """Note a bad object; it stays until it is cleared."""

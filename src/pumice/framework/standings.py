@@ -62,6 +62,7 @@ def _news(session: Session) -> News:
     closed = {name: queue.state for name, queue in session.cluster.queues.items() if not queue.is_open}
     nevers: dict[int, str] = {}
     forecasts = session.findings.forecasts
+    used = b"" if session.record.figures is None else taken(session)
     # Thousands of jobs in a cycle: one pass, without a call for each question about each job.
     for job in noticed(session):
         if job.group is None or job.bad or job.queue not in valid:
@@ -83,7 +84,10 @@ def _news(session: Session) -> News:
             closed.get(job.queue) if waits else None,
             forecasts.get(key) and forecasts[key].condition,
         )
-        if stood.get(key) == stands:
+        is_news = stood.get(key) != stands
+        if told and used and _have_numbers_changed(session, job, used) and not is_news:
+            session.findings.figures.append(job)
+        if not is_news:
             continue
         stood[key] = stands
         if waits or job.min_task_member or job.policies:
@@ -163,6 +167,22 @@ def _never(session: Session, task: Task, nevers: dict[int, str]) -> str:
     if never is None:
         never = nevers[task.shape.serial] = reason_keys.cause_key(session.outlooks.of(task).never)
     return never
+
+
+def taken(session: Session) -> bytes:
+    """Return how much of all nodes is taken, as something to compare with."""
+    return session.cluster.nodes.total("taken").tobytes()
+
+
+def _have_numbers_changed(session: Session, job: Job, used: bytes) -> bool:
+    """Tell, and keep, whether what the numbers in the texts about a job follow from is another: what is said by whoever refuses it, and how much of the nodes is taken."""
+    said, figures = verdict(session, job), session.record.figures
+    errors = tuple(session.findings.errors(job).values())
+    numbers = (used, errors or ("" if said is None else said.text))
+    if figures is None or figures.get(job.key) == numbers:
+        return False
+    figures[job.key] = numbers
+    return True
 
 
 def _has_tentative(job: Job) -> bool:

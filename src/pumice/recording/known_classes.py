@@ -30,6 +30,7 @@ OBJECTS: Final[Names] = {
     "pumice.cache.pods": ("Pods",),
     "pumice.cache.preparing": ("Party", "Preparing", "Returning"),
     "pumice.cache.publishing": ("Publisher",),
+    "pumice.cache.renewals": ("Renewals",),
     "pumice.cache.required_queues": ("RequiredQueues",),
     "pumice.cache.retry_pauses": ("RetryPause", "RetryPauses"),
     "pumice.cache.shadows": ("Shadows",),

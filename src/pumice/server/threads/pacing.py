@@ -22,8 +22,10 @@ STANDS: Final = 1_000_000  # microseconds for which a reason to wait must stand 
 
 
 def patient(options: Options, period: int | None) -> Options:
-    """Give options for that pace: where cycles start at once, what is true for a moment only is not written down."""
-    return options if period is not None else msgspec.structs.replace(options, reason_patience=STANDS)
+    """Give options for a cluster that people look at, at that pace: where cycles start at once, what is true for a moment only is not written down."""
+    return msgspec.structs.replace(
+        options, renews_numbers=True, reason_patience=options.reason_patience if period is not None else STANDS
+    )
 
 
 class Pacing:
