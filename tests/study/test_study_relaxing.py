@@ -251,7 +251,7 @@ CASES = {
             pod("first-0", "first", "3"),
             group(queue="team", phase="Pending", minResources={"cpu": "2"}),
         ],
-        "create the 1 pod that is missing below its minMember of 1 and raise capability cpu of queue team from 5 to 9",
+        "create the 1 pod that is missing below its minMember of 1 and raise capability cpu of queue team from 5 to 6",
     ),
     "not let in, and a group without pods comes first": (
         LIMITS,

@@ -325,16 +325,16 @@ class _Search:
         return trial.enough
 
     def _least(self, tried: Relaxation, trial: Trial, others: Sequence[Relaxation] = ()) -> tuple[Relaxation, Trial]:
-        """Return the least of a relaxation that is enough, beside others."""
-        best, low, high = (tried, trial), 1, tried.most
+        """Return the least of a relaxation that is enough, beside others: the smallest of all first, since with more of it others who go first may start instead."""
+        best, low, high, middle = (tried, trial), 1, tried.most, 1
         while low < high and tried.at is not None and self._may_go_on():
-            middle = (low + high) // 2
             less = tried.at(middle)
             found = self._attempt(relaxation.joined([*others, less]) if others else less)
             if found.enough:
                 best, high = (less, found), middle
             else:
                 low = middle + 1
+            middle = (low + high) // 2
         return best
 
     # -- several together --------------------------------------------------------------------------------------

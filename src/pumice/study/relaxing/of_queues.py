@@ -9,7 +9,7 @@ from msgspec import structs
 from pumice.api import kinds, names, scheduling
 from pumice.api.meta import ObjectMeta
 from pumice.model import resources
-from pumice.study.relaxing import relaxation
+from pumice.study.relaxing import raising, relaxation
 from pumice.study.relaxing.relaxation import Edit, Relaxation
 
 if TYPE_CHECKING:
@@ -18,18 +18,22 @@ if TYPE_CHECKING:
     from pumice.api.meta import KubeObject
     from pumice.model.queue import Queue
     from pumice.model.resources import Amounts
+    from pumice.model.task import Task
     from pumice.study.relaxing.relaxation import Question
 
 _WEIGHED: Final = frozenset({"proportion", "drf"})
 _TIMES: Final = 20  # a weight is raised to at most so many times what it is
 _HEAVIEST: Final = 65535
-_STEPS: Final = 8
 
 
 def wanted(question: Question) -> Amounts:
     """Return what the members ask for that the job lacks, or what its group states where it has no pods and nobody makes any."""
+    return _wanted_by(question, question.members[: question.lacking])
+
+
+def _wanted_by(question: Question, members: Sequence[Task]) -> Amounts:
     asked: Amounts = {}
-    for task in question.members[: question.lacking]:
+    for task in members:
         asked = resources.add(asked, task.shape.request.amounts)
     return resources.highest(asked, question.job.min_resources or {}) if not question.waiting else asked
 
@@ -77,18 +81,19 @@ def _line(question: Question, queue: Queue) -> list[Queue]:
 
 def _raised(question: Question, line: Sequence[Queue], field: str) -> Iterator[Relaxation]:
     """Raise a limit of a queue, and of those above it, by what the job wants; where others come first, towards what all wants that waits there."""
-    own = wanted(question)
-    waiting = [resources.highest(own, _asked(question, queue, own)) for queue in line]
+    least, own = _wanted_by(question, question.least), wanted(question)
+    raises = [raising.Raise((least, own, _asked(question, queue, own)), _whole) for queue in line]
+    most = max(map(len, raises))
 
     def at(number: int) -> Relaxation:
-        asked = [_between(own, each, number - 1) for each in waiting]
+        asked = [each.at(min(number, len(each))) for each in raises]
         raised = [_raise(question, queue, field, each) for queue, each in zip(line, asked, strict=True)]
         told = ", ".join(text for text, _ in raised if text)
         edits = tuple(edit for _, edit in raised if edit is not None)
         return Relaxation(sort=field, said=f"raise {field} {told}", edits=edits)
 
-    if at(_STEPS + 1).edits:
-        yield relaxation.graded(_STEPS + 1, at)
+    if at(most).edits:
+        yield relaxation.graded(most, at)
 
 
 def _asked(question: Question, queue: Queue, own: Amounts) -> Amounts:
@@ -104,18 +109,13 @@ def _asked(question: Question, queue: Queue, own: Amounts) -> Amounts:
     return total
 
 
-def _between(low: Amounts, high: Amounts, number: int) -> Amounts:
-    """Return what lies a number of steps from the lower amounts towards the higher ones, in whole units."""
-    return {
-        name: low.get(name, 0) + -(-(units - low.get(name, 0)) * number // _STEPS // _whole(name)) * _whole(name)
-        if number
-        else low.get(name, 0)
-        for name, units in high.items()
-    }
-
-
 def _whole(name: str) -> int:
-    return 2**20 if resources.factor(name) == 1 and name != "pods" else resources.factor(name)
+    """Return what people write whole numbers of: cpus, cards, GiB."""
+    return _wholes(name)[0]
+
+
+def _wholes(name: str) -> tuple[int, ...]:
+    return (2**30, 2**20) if resources.factor(name) == 1 and name != "pods" else (resources.factor(name),)
 
 
 def _raise(question: Question, queue: Queue, field: str, asked: Amounts) -> tuple[str, Edit | None]:
@@ -123,7 +123,7 @@ def _raise(question: Question, queue: Queue, field: str, asked: Amounts) -> tupl
     limits: Amounts = getattr(queue, field)
     held = _sum(question, queue, "allocated")
     higher = {
-        name: held.get(name, 0) + asked[name]
+        name: raising.rounded(held.get(name, 0) + asked[name], limit, _wholes(name))
         for name, limit in sorted(limits.items())
         if name in asked and held.get(name, 0) + asked[name] > limit
     }

@@ -8,7 +8,7 @@ from msgspec import structs
 
 from pumice.api import core, kinds
 from pumice.study import quotas
-from pumice.study.relaxing import missing_pods, of_pods, relaxation
+from pumice.study.relaxing import missing_pods, of_pods, raising, relaxation
 from pumice.study.relaxing.relaxation import Edit, Relaxation
 
 if TYPE_CHECKING:
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from pumice.api.meta import KubeObject
     from pumice.study.relaxing.relaxation import Question
 
-_STEPS: Final = 8
-_WHOLE: Final = 1000
+_BYTES: Final = ("memory", "storage")
+"""The last words of the names of what is given in bytes; hugepages are, too."""
 
 
 def find(question: Question) -> Iterator[Relaxation]:
@@ -41,11 +41,14 @@ def _stated(question: Question) -> Iterator[Relaxation]:
 
 def _limits(question: Question) -> Iterator[Relaxation]:
     """Raise every quota that has no room for the pods that are yet to be made, or for what the group states; where others come first, for theirs too."""
+    own, theirs = _own(question), _charges([task.pod for task in question.rivals])
+    together = {name: own.get(name, 0) + theirs.get(name, 0) for name in {**own, **theirs}}
+    more = raising.Raise((own, together), lambda name: _wholes(name)[0])
 
     def at(number: int) -> Relaxation:
         told, edits = [], []
         for quota in quotas.Quotas(question.cluster).of(question.job.namespace):
-            higher = _higher(question, quota, number - 1)
+            higher = _higher(quota, more.at(number))
             if higher:
                 hard, name = quotas.limits(quota), f"{quota.metadata.namespace}/{quota.metadata.name}"
                 told += [
@@ -55,28 +58,35 @@ def _limits(question: Question) -> Iterator[Relaxation]:
                 edits.append(_raised(quota, higher))
         return Relaxation(sort="quota", said=f"raise {', '.join(told)}", edits=tuple(edits))
 
-    if at(_STEPS + 1).edits:
-        yield relaxation.graded(_STEPS + 1 if question.rivals else 1, at)
+    if at(len(more)).edits:
+        yield relaxation.graded(len(more), at)
 
 
-def _higher(question: Question, quota: core.ResourceQuota, steps: int) -> dict[str, int]:
-    """Return what a quota would have to allow, of each resource of which it allows too little, with so many parts of what others want of it."""
+def _higher(quota: core.ResourceQuota, asked: Mapping[str, int]) -> dict[str, int]:
+    """Return what a quota would have to allow, of each resource of which it allows too little."""
     hard, used = quotas.limits(quota), quotas.used_of(quota)
+    needed = {name: used.get(name, 0) + asked.get(name, 0) for name in sorted(hard)}
+    return {
+        name: raising.rounded(units, hard[name], _wholes(name)) for name, units in needed.items() if units > hard[name]
+    }
+
+
+def _wholes(name: str) -> tuple[int, ...]:
+    """Return what people write whole numbers of, the largest first, in thousandths."""
+    in_bytes = name.rpartition(".")[2].endswith(_BYTES) or "hugepages-" in name
+    return (2**30 * 1000, 2**20 * 1000, 1000) if in_bytes else (1000,)
+
+
+def _own(question: Question) -> dict[str, int]:
+    """Return what the pods that are yet to be made take of quotas, or what the group states if that is more."""
     pods = [task.pod for task in (*question.to_be_made, *question.missing)]
     lacking = missing_pods.unstated_of(question.cluster, question.job.namespace, pods)
     made = _charges([structs.replace(pod, spec=missing_pods.stating(pod.spec, lacking)) for pod in pods])
-    theirs = _charges([task.pod for task in question.rivals])
     stated: Mapping[str, int] = {}
     group = question.job.group
     if group is not None and "resourcequota" in question.plugins and group.status.phase in ("", "Pending"):
         stated = quotas.amounts(group.spec.min_resources or {})
-    needed = {
-        name: used.get(name, 0)
-        + max(made.get(name, 0), stated.get(name, 0))
-        + -(-theirs.get(name, 0) * steps // _STEPS // _WHOLE) * _WHOLE
-        for name in hard
-    }
-    return {name: needed[name] for name in sorted(hard) if needed[name] > hard[name]}
+    return {name: max(made.get(name, 0), stated.get(name, 0)) for name in {**made, **stated}}
 
 
 def _charges(pods: Sequence[core.Pod]) -> dict[str, int]:
