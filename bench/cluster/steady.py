@@ -17,6 +17,7 @@ from pumice.kube.calls.client import Client
 
 if TYPE_CHECKING:
     import subprocess
+    from collections import Counter
     from collections.abc import Callable, Iterator, Sequence
     from contextlib import AbstractContextManager
     from pathlib import Path
@@ -86,14 +87,22 @@ async def _run(
             process = stack.enter_context(stage.process)
             await _one(client, bound, stage.scheduler)
             watched = [*server, *([] if process is None else [process.pid])]
-            before = list(map(watching.processor_seconds, watched))
+            before, asked = list(map(watching.processor_seconds, watched)), await watching.writes(client)
             created, late = await _stream(client, stage, tell)
             await bound.reach(len(created) + 1, PATIENCE)
             spent = [now - then for now, then in zip(map(watching.processor_seconds, watched), before, strict=True)]
+            asked = await watching.writes(client) - asked
         await load.clear(client)
     taken = sorted(bound.at[name] - at for name, at in created.items())
     figures = _latencies(stage.name, taken, late)
-    figures.append(_cost(stage.name, "the API server's processor time", sum(spent[: len(server)]) / len(taken)))
+    figures.append(
+        _cost(
+            stage.name,
+            "the API server's processor time",
+            sum(spent[: len(server)]) / len(taken),
+            _counts(asked, len(taken)),
+        )
+    )
     if process is not None:
         figures.append(_cost(stage.name, "processor time", spent[-1] / len(taken)))
     return figures
@@ -170,5 +179,11 @@ def _latencies(name: str, taken: list[float], late: float) -> list[Figure]:
     ]
 
 
-def _cost(name: str, what: str, per_pod: float) -> Figure:
-    return Figure(name=f"{name}: {what} per pod", value=per_pod * 1000, unit="ms", target="-", holds=True)
+def _cost(name: str, what: str, per_pod: float, note: str = "") -> Figure:
+    return Figure(name=f"{name}: {what} per pod", value=per_pod * 1000, unit="ms", target="-", holds=True, note=note)
+
+
+def _counts(asked: Counter[str], pods: int) -> str:
+    """Say what was written for each pod, by whomever."""
+    found = (f"{what} {count / pods:.2f}" for what, count in asked.most_common() if count >= pods / 200)
+    return f"writes per pod: {', '.join(found)}"

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import re
 import time
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -92,3 +94,19 @@ def processor_seconds(pid: int) -> float:
     """Return the processor time that a process has used."""
     fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+_COUNTED = re.compile(
+    r'^apiserver_request_total\{.*?resource="([^"]*)".*?subresource="([^"]*)".*?verb="([^"]*)".*?\} (\S+)$',
+    re.MULTILINE,
+)
+_WRITES = frozenset({"POST", "PUT", "PATCH", "APPLY", "DELETE", "DELETECOLLECTION"})
+
+
+async def writes(client: Client) -> Counter[str]:
+    """Count what the API server was asked to write, by verb and resource."""
+    found = Counter[str]()
+    for resource, subresource, verb, count in _COUNTED.findall((await client.request("GET", "/metrics")).decode()):
+        if verb in _WRITES:
+            found[f"{verb} {resource}{'/' if subresource else ''}{subresource}"] += int(float(count))
+    return found

@@ -12,7 +12,7 @@ from pumice.api import names
 from pumice.cache.budgets import Budget, Spending
 from pumice.cache.effects import Bind, Note, Patch
 from pumice.cache.options import Options
-from pumice.cache.write_paces import BEING_BOUND, LET_IN, REASONS, WITH_PODS
+from pumice.cache.write_paces import BEING_BOUND, LET_IN, REASONS, UNAWAITED
 
 FULL = """
 actions: "enqueue, allocate, backfill"
@@ -241,10 +241,19 @@ def test_a_group_whose_pods_come_with_it_is_written_once_when_they_are_bound_or_
     assert made.cache.publisher.next_wake() is None
 
 
-@given(st.sampled_from([0.0, 0.05, 0.3]), st.booleans())
-def test_a_group_that_is_let_in_and_not_bound_says_so_at_once_unless_it_has_pods_already(gap, has_pods):
-    limit = WITH_PODS if has_pods else LET_IN
-    made = Desk(FULL, options=Options(reason_patience=SECOND)).feed(node("n1", cpu="1"), group("g", 2))
+def owned(manifest, *, controller=True):
+    """Return a group that belongs to a Job, which makes its pods once the group is let in if it is the controller."""
+    job = {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "name": "j", "uid": "j", "controller": controller}
+    return {**manifest, "metadata": {**manifest["metadata"], "ownerReferences": [job]}}
+
+
+@given(st.sampled_from([0.0, 0.05, 0.3]), st.booleans(), st.booleans())
+def test_a_group_that_is_let_in_and_not_bound_says_so_at_once_if_its_controller_is_to_make_its_pods(
+    gap, has_pods, has_controller
+):
+    limit = LET_IN if has_controller and not has_pods else UNAWAITED
+    made = Desk(FULL, options=Options(reason_patience=SECOND))
+    made.feed(node("n1", cpu="1"), owned(group("g", 2), controller=has_controller))
     if has_pods:
         made.feed(pod("p", "g", cpu="1"), pod("q", "g", cpu="1"))
     made.cycle(seconds=gap)
@@ -259,16 +268,27 @@ def test_a_group_that_is_let_in_and_not_bound_says_so_at_once_unless_it_has_pods
     assert made.now - came <= 3 * limit + gap * SECOND
 
 
+@pytest.mark.parametrize("controller", [False, True])
 @pytest.mark.parametrize(("pods", "room"), [(0, 2), (1, 2), (2, 2), (2, 1)])
-def test_nobody_waits_for_the_status_of_a_group_that_has_pods(pods, room):
-    made = Desk(FULL, options=Options(reason_patience=SECOND)).feed(node("n1", cpu=str(room)), group("g", 2))
+def test_nobody_waits_for_the_status_of_a_group_that_has_pods_or_no_controller(pods, room, controller):
+    made = Desk(FULL, options=Options(reason_patience=SECOND))
+    made.feed(node("n1", cpu=str(room)), owned(group("g", 2), controller=controller))
     made.feed(*(pod(f"p{number}", "g", cpu="1") for number in range(pods)))
     for _ in range(3):
         made.cycle(seconds=0.01)
         sleep(made, 15)
     told = [patch for patch in made.world.of(Patch) if patch.kind.name == "PodGroup"]
     assert told
-    assert all(patch.reports == (pods > 0) for patch in told)
+    assert all(patch.reports == (pods > 0 or not controller) for patch in told)
+
+
+def test_groups_that_stand_alike_wait_each_by_its_own_controller():
+    made = Desk(FULL, options=Options(reason_patience=SECOND))
+    made.feed(node("n1"), group("a", 2), owned(group("b", 2)), group("c", 2)).cycle(seconds=0.01)
+    sleep(made, 0.3)
+    assert phases(made) == {"b": ["Inqueue"]}
+    sleep(made, 1)
+    assert phases(made) == {name: ["Inqueue"] for name in "abc"}
 
 
 def test_a_status_that_is_read_while_ours_waits_is_older():
@@ -276,7 +296,7 @@ def test_a_status_that_is_read_while_ours_waits_is_older():
     made.cycle(seconds=0.01)
     made.modify(group("g", 2, annotations={"somebody": "else"})).cycle(seconds=0.01)
     assert made.cluster.jobs["a/g"].phase == "Inqueue"
-    sleep(made, 1)
+    sleep(made, 2)
     assert phases(made) == {"g": ["Inqueue"]}
 
 
@@ -284,6 +304,6 @@ def test_nothing_is_owed_to_a_group_that_is_gone():
     made = Desk(FULL, options=Options(reason_patience=SECOND)).feed(node("n1", cpu="1"), group("g", 2))
     made.cycle(seconds=0.01)
     made.delete(group("g", 2)).cycle(seconds=0.01)
-    sleep(made, 1)
+    sleep(made, 2)
     assert phases(made) == {}
     assert made.cache.publisher.next_wake() is None

@@ -99,6 +99,41 @@ class World:
         return requests.Answer(object=self.store(request.kind, structure.merged(present, request.body)))
 
 
+def born(manifest, second):
+    return {**manifest, "metadata": {**manifest["metadata"], "creationTimestamp": f"1970-01-01T00:00:{second:02}Z"}}
+
+
+def kinds_of(done):
+    return [(type(request).__name__, request.kind) for request in done]
+
+
+@pytest.mark.parametrize("owner", [None, "rs"])
+@pytest.mark.parametrize("age", [0, 1, 2, 30])
+def test_with_patience_a_pod_has_its_group_at_once_and_names_it_only_if_nobody_has_bound_it_for_a_while(owner, age):
+    world = World(patience=2_000_000)
+    world.now = (10 + age) * 1_000_000
+    if owner:
+        world.add(kinds.REPLICA_SET, workload())
+    world.add(kinds.POD, born(pod(owner=owner), 10))
+    created, named = [("Create", kinds.POD_GROUP)], [("Patch", kinds.POD)]
+    assert kinds_of(world.settle()) == (created if age < 2 else created + named)
+    assert kinds_of(world.settle(later=1)) == (named if age == 1 else [])
+    assert kinds_of(world.settle(later=1)) == (named if age == 0 else [])
+    assert world.pods["p"]["metadata"]["annotations"][GROUP_NAME] == f"podgroup-{owner or 'uid-p'}"
+    assert kinds_of(world.settle(later=60)) == []
+
+
+def test_with_patience_a_pod_that_named_its_group_when_it_was_bound_is_left_alone_and_one_that_did_not_is_told():
+    world = World(patience=2_000_000)
+    for name in ("p", "q"):
+        world.add(kinds.POD, born(pod(name), 0))
+    assert kinds_of(world.settle()) == [("Create", kinds.POD_GROUP)] * 2
+    world.add(kinds.POD, born(pod("p", annotations={GROUP_NAME: "podgroup-uid-p"}, nodeName="n"), 0))
+    world.add(kinds.POD, born(pod("q", nodeName="n"), 0))
+    assert [(request.kind, request.name) for request in world.settle()] == [(kinds.POD, "q")]
+    assert world.settle(later=60) == []
+
+
 def test_a_bare_pod_gets_a_group_of_its_own():
     world = World()
     world.add(kinds.POD, pod(priorityClassName="gold", annotations={"scheduling.volcano.sh/queue-name": "q1"}))

@@ -43,9 +43,9 @@ def note(number):
     return effects.Note(kind=kinds.POD, **about, type="Normal", reason="Scheduled", message="it was")
 
 
-def report(number):
+def report(number, phase="Running"):
     about = {"namespace": "a", "name": f"g{number}", "uid": ""}
-    return effects.Patch(kind=kinds.POD_GROUP, **about, body={"status": {"phase": "Running"}}, reports=True)
+    return effects.Patch(kind=kinds.POD_GROUP, **about, body={"status": {"phase": phase}}, reports=True)
 
 
 def play(scene, workers):
@@ -107,3 +107,55 @@ def test_in_a_burst_that_does_not_end_events_and_reports_get_a_share_after_ten_s
         beside = sum(at >= 10 for at in begun["bind"])
         assert 0.8 * share * beside <= len(during) <= 1.2 * share * beside + 8
         assert max(b - a for a, b in itertools.pairwise(during)) < 0.5
+
+
+class BusyApi(SlowApi):
+    """Takes half a second for every call, whoever keeps it busy, until it is told to be quick; notes the largest number of patches and events at once."""
+
+    def __init__(self):
+        super().__init__()
+        self.takes = 0.5
+        self.said = collections.defaultdict(list)
+        self.at_once = collections.Counter()
+        self._now = collections.Counter()
+
+    async def _enter(self, verb, *_):
+        self.begun[verb].append(asyncio.get_running_loop().time())
+        self._now[verb] += 1
+        self.at_once[verb] = max(self.at_once[verb], self._now[verb])
+        await asyncio.sleep(self.takes)
+        self._now[verb] -= 1
+
+    async def patch(self, kind, namespace, name, body, **options):
+        self.said[name].append(body["status"]["phase"])
+        return await super().patch(kind, namespace, name, body, **options)
+
+
+def test_a_server_that_is_kept_busy_by_others_is_told_little_and_in_the_end_what_is_true():
+    async def whole():
+        api = BusyApi()
+        made = world.KubeWorld(api, workers=64)
+        running = asyncio.create_task(made.run(lambda _: None))
+        for number in range(300):
+            for phase, about in (("Inqueue", number), ("Running", number - 8)):
+                if about >= 0:
+                    made.send(report(about, phase))
+            made.send(bind(number))
+            made.send(note(number))
+            if number == 100:  # by then it knows how long writes take
+                api.at_once.clear()
+            await asyncio.sleep(0.25)
+        at_once = dict(api.at_once)
+        api.takes = TAKES
+        await asyncio.sleep(60)
+        running.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await running
+        return api, at_once
+
+    api, at_once = virtual_loop.run(whole())
+    assert len(api.begun["bind"]) == 300
+    assert at_once["patch"] == at_once["create"] == 1
+    assert all(told[-1] == ("Running" if int(name[1:]) < 292 else "Inqueue") for name, told in api.said.items())
+    assert len(api.said) == 300
+    assert len(api.begun["patch"]) < 400  # of 592 that were to be said

@@ -93,6 +93,24 @@ def test_a_pod_without_a_group_gets_one_and_is_told_its_name():
     play(scene)
 
 
+def test_a_pod_that_is_left_alone_for_a_while_is_told_its_group_by_the_time_it_was_created_at():
+    async def scene(stage):
+        now = [1_000_500_000]
+        stage.grouping = grouping.Grouping(stage.api, patience=grouping.LEFT_ALONE, now=lambda: now[0])
+        working = asyncio.create_task(stage.grouping.run())
+        stage.feed(pod("old", creationTimestamp="1970-01-01T00:16:30Z"))
+        stage.feed(pod("new", creationTimestamp="1970-01-01T00:16:40Z"))
+        await until(lambda: stage.group_of("old"))
+        await until(lambda: len(stage.groups()) == 2)
+        assert stage.group_of("new") is None
+        now[0] += grouping.LEFT_ALONE
+        stage.grouping.reconciler.runner.stir()
+        await until(lambda: stage.group_of("new"))
+        working.cancel()
+
+    play(scene)
+
+
 def test_pods_of_one_owner_share_its_group():
     async def scene(stage):
         stage.feed(replica_set())

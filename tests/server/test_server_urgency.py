@@ -25,6 +25,10 @@ def desk():
     return made
 
 
+def judge_of(made):
+    return urgency.Urgency(made.cluster, made.cache.shadows)
+
+
 def pod(node="", phase="", going=False):
     manifest = builders.pod("p", "g", cpu="1")
     if node:
@@ -51,9 +55,7 @@ def pod(node="", phase="", going=False):
     ],
 )
 def test_a_pod_can_wait_while_it_has_a_node_and_stays_there(node, phase, going, event_type, waits):
-    assert urgency.Urgency(desk().cluster).wait(event_type, pod(node, phase, going)) == (
-        urgency.LATER if waits else urgency.NOW
-    )
+    assert judge_of(desk()).wait(event_type, pod(node, phase, going)) == (urgency.LATER if waits else urgency.NOW)
 
 
 def known(cluster, kind):
@@ -62,11 +64,11 @@ def known(cluster, kind):
 
 @pytest.mark.parametrize("kind", ["group", "queue"])
 def test_a_group_or_queue_can_wait_while_nobody_but_us_has_changed_it(kind):
-    cluster = desk().cluster
-    same = known(cluster, kind)
+    made = desk()
+    same = known(made.cluster, kind)
     counted = structs.replace(same, status=structs.replace(same.status, running=7))
-    assert urgency.Urgency(cluster).wait("MODIFIED", counted)
-    assert not urgency.Urgency(cluster).wait("DELETED", counted)
+    assert judge_of(made).wait("MODIFIED", counted)
+    assert not judge_of(made).wait("DELETED", counted)
     for name, value in {
         "uid": "another",
         "labels": {"a": "b"},
@@ -74,24 +76,24 @@ def test_a_group_or_queue_can_wait_while_nobody_but_us_has_changed_it(kind):
         "deletion_timestamp": "2026-01-01T00:00:00Z",
     }.items():
         changed = structs.replace(counted, metadata=structs.replace(counted.metadata, **{name: value}))
-        assert not urgency.Urgency(cluster).wait("MODIFIED", changed), name
+        assert not judge_of(made).wait("MODIFIED", changed), name
 
 
 def test_a_group_that_needs_fewer_and_a_queue_that_opens_cannot_wait():
-    cluster = desk().cluster
-    group, queue = known(cluster, "group"), known(cluster, "queue")
+    made = desk()
+    group, queue = known(made.cluster, "group"), known(made.cluster, "queue")
     smaller = structs.replace(group, spec=structs.replace(group.spec, min_member=0))
     larger = structs.replace(queue, spec=structs.replace(queue.spec, weight=99))
     closed = structs.replace(queue, status=structs.replace(queue.status, state="Closed"))
     for each in (smaller, larger, closed):
-        assert not urgency.Urgency(cluster).wait("MODIFIED", each)
+        assert not judge_of(made).wait("MODIFIED", each)
 
 
 def test_whatever_else_changes_is_looked_at_at_once():
-    cluster = desk().cluster
+    made = desk()
     broken = decoding.decode({**builders.pod("p", "g"), "spec": {"containers": 7}})
     for each in (found(builders.node("n1")), broken):
-        assert not urgency.Urgency(cluster).wait("MODIFIED", each)
+        assert not judge_of(made).wait("MODIFIED", each)
 
 
 def members(count, start=0):
@@ -101,7 +103,7 @@ def members(count, start=0):
 @given(st.integers(1, 12), st.booleans(), st.lists(st.booleans(), min_size=12, max_size=12))
 def test_of_a_gang_only_the_pod_that_completes_it_and_those_after_it_cannot_wait(minimum, looked, cycles):
     made = builders.Desk()
-    judge = urgency.Urgency(made.cluster)
+    judge = judge_of(made)
     group = builders.group("gang", minimum)
     assert judge.wait("ADDED", found(group)) == urgency.SOON
     made.feed(group)
@@ -120,18 +122,48 @@ def test_of_a_gang_only_the_pod_that_completes_it_and_those_after_it_cannot_wait
 def test_a_group_waits_for_its_pods_a_little_and_one_whose_pods_are_there_does_not():
     made = builders.Desk().feed(builders.pod("p", "late", cpu="1"))
     made.cache.apply(builders.NOW)
-    judge = urgency.Urgency(made.cluster)
+    judge = judge_of(made)
     assert judge.wait("ADDED", found(builders.group("late"))) == urgency.NOW
     assert judge.wait("ADDED", found(builders.group("empty"))) == urgency.SOON
     assert judge.wait("DELETED", found(builders.group("empty"))) == urgency.NOW
 
 
-def test_a_pod_whose_group_nobody_knows_and_one_without_a_group_cannot_wait():
-    judge = urgency.Urgency(desk().cluster)
-    assert not judge.wait("ADDED", found(builders.pod("a", "unheard-of", cpu="1")))
-    alone = builders.pod("b", "g", cpu="1")
-    alone["metadata"].pop("annotations")
-    assert not judge.wait("ADDED", found(alone))
+def test_a_pod_whose_group_nobody_knows_cannot_wait():
+    assert not judge_of(desk()).wait("ADDED", found(builders.pod("a", "unheard-of", cpu="1")))
+
+
+def alone(name, owner=None):
+    manifest = builders.pod(name, "", cpu="1")
+    if owner is not None:
+        reference = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "r", "uid": owner, "controller": True}
+        manifest["metadata"]["ownerReferences"] = [reference]
+    return manifest
+
+
+@given(st.integers(1, 4), st.integers(0, 6), st.booleans())
+def test_pods_without_a_group_wait_for_the_one_that_is_made_for_them_which_cannot_wait_if_they_are_enough(
+    minimum, first, looked
+):
+    made = builders.Desk()
+    judge = judge_of(made)
+    pods = [alone(f"p{number}", "u1") for number in range(8)]
+    for manifest in pods[:first]:
+        assert judge.wait("ADDED", found(manifest)) == urgency.LATER
+        made.feed(manifest)
+    if looked:
+        made.cache.apply(builders.NOW)
+    group = builders.group("podgroup-u1", minimum)
+    assert judge.wait("ADDED", found(group)) == (urgency.NOW if first >= minimum else urgency.SOON)
+    made.feed(group)
+    made.cache.apply(builders.NOW)
+    for number, manifest in enumerate(pods[first:], start=first + 1):
+        assert judge.wait("ADDED", found(manifest)) == (urgency.LATER if number < minimum else urgency.NOW)
+
+
+def test_a_pod_without_a_group_cannot_wait_where_it_has_an_implicit_one():
+    made = builders.Desk()
+    made.cache.follow(kube_batch=True, now=builders.NOW)
+    assert not judge_of(made).wait("ADDED", found(alone("p")))
 
 
 def test_a_pod_that_is_given_its_group_after_it_was_seen_cannot_wait():
@@ -140,14 +172,14 @@ def test_a_pod_that_is_given_its_group_after_it_was_seen_cannot_wait():
     alone["metadata"] = {**alone["metadata"], "annotations": {}}
     made = builders.Desk().feed(alone, builders.group("g", 1))
     made.cache.apply(builders.NOW)
-    assert not urgency.Urgency(made.cluster).wait("MODIFIED", found(given))
+    assert not judge_of(made).wait("MODIFIED", found(given))
 
 
 def test_a_pod_that_waits_cannot_wait_once_its_gate_is_off_or_it_has_another_label():
     made = builders.Desk().feed(builders.group("g"), gated := {**builders.pod("p", "g", cpu="1")})
     gated["spec"]["schedulingGates"] = [{"name": "x"}]
     made.cache.apply(builders.NOW)
-    judge = urgency.Urgency(made.cluster)
+    judge = judge_of(made)
     assert judge.wait("MODIFIED", found(gated))
     free = {**gated, "spec": {**gated["spec"], "schedulingGates": []}}
     named = {**gated, "metadata": {**gated["metadata"], "labels": {"a": "b"}}}
@@ -160,7 +192,7 @@ def test_what_is_remembered_of_gangs_that_come_is_bounded(seen):
     made = builders.Desk().feed(*(builders.group(f"g{number}", 2) for number in range(30)))
     made.cache.apply(builders.NOW)
     with mock.patch.object(urgency, "MOST", 10):
-        judge = urgency.Urgency(made.cluster)
+        judge = judge_of(made)
         for number in range(30):
             manifest = builders.pod(f"p{number}", f"g{number}", cpu="1")
             assert judge.wait("ADDED", found(manifest))
@@ -174,7 +206,7 @@ def test_what_is_remembered_of_gangs_that_come_is_bounded(seen):
 def test_what_is_remembered_of_groups_that_come_is_bounded(seen):
     made = builders.Desk()
     with mock.patch.object(urgency, "MOST", 10):
-        judge = urgency.Urgency(made.cluster)
+        judge = judge_of(made)
         for number in range(30):
             group = builders.group(f"g{number}", 2)
             assert judge.wait("ADDED", found(group)) == urgency.SOON

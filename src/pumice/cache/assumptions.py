@@ -12,7 +12,7 @@ import msgspec
 from msgspec import structs
 
 from pumice.api import core, decoding, kinds, meta, names
-from pumice.cache import claims, handover, preparing, retry_pauses
+from pumice.cache import claims, companion_groups, handover, preparing, retry_pauses
 from pumice.cache.effects import Bind, Prepare, Read, TakeBack, pod_read
 from pumice.cache.evictions import ASK_AGAIN, PATIENCE, Evictions
 from pumice.cache.mirror import Mirror
@@ -119,9 +119,9 @@ class Assumptions:
             if devices is not None and devices.problem:
                 refused[task.uid] = devices.problem
                 continue
-            stamps = self._cluster.with_bind.stamps.get(task.uid, {})
+            stamps = companion_groups.naming(task) | self._cluster.with_bind.stamps.get(task.uid, {})
             effect = Bind(
-                namespace=task.namespace, name=task.name, uid=task.uid, node=task.node.name, annotations=dict(stamps)
+                namespace=task.namespace, name=task.name, uid=task.uid, node=task.node.name, annotations=stamps
             )
             if decided is not None:
                 effect = structs.replace(effect, volumes=decided.decisions, volume_patience=decided.patience)

@@ -26,7 +26,7 @@ FailureCode = Literal["conflict", "refused", "unavailable", "unknown", "notfound
 
 
 class Bind(msgspec.Struct, frozen=True, kw_only=True):
-    """Bind a pod to a node; annotations are only those that plugins added.
+    """Bind a pod to a node; annotations are only those that plugins added, and the group of a pod that named none.
 
     `volumes` comes first: each volume named is claimed (its `claimRef`), each claim without one gets the node as its `selected-node`, and the pod
     is bound once all these claims are bound. If they are not within `volume_patience` (microseconds), or one of these writes fails, the

@@ -34,33 +34,40 @@ class GroupDrafts:
     __slots__ = ("_drafts",)
 
     def __init__(self) -> None:
-        self._drafts: dict[closing.JobReport, GroupDraft] = {}
+        self._drafts: dict[tuple[closing.JobReport, bool], GroupDraft] = {}
 
     def of(self, job: Job, report: closing.JobReport) -> GroupDraft:
-        """Return the draft of a report on a job; jobs that share the report share it."""
-        draft = self._drafts.get(report)
+        """Return the draft of a report on a job; jobs that share the report and are waited for alike share it."""
+        awaited = _is_awaited(job)
+        draft = self._drafts.get((report, awaited))
         if draft is None:
-            draft = self._drafts[report] = GroupDraft(
+            draft = self._drafts[report, awaited] = GroupDraft(
                 body={"status": _status_body(report.status)},
-                patience=_patience(job, report.status.phase),
-                reports=_only_reports(job, report.status.phase),
+                patience=_patience(job, report.status.phase, is_awaited=awaited),
+                reports=_only_reports(report.status.phase, is_awaited=awaited),
                 is_ready=report.entered and report.status.phase in READY_PHASES,
             )
         return draft
 
 
-def _patience(job: Job, phase: str) -> int:
+def _patience(job: Job, phase: str, *, is_awaited: bool) -> int:
     """Return for how long the status of a group may wait, since a better one may follow."""
     if job.tally.counts[_BINDING]:
         return write_paces.BEING_BOUND
     if phase != names.PHASE_INQUEUE:
         return 0
-    return write_paces.WITH_PODS if job.tasks else write_paces.LET_IN
+    return write_paces.LET_IN if is_awaited else write_paces.UNAWAITED
 
 
-def _only_reports(job: Job, phase: str) -> bool:
-    """Tell whether nobody waits for the status of a group: it runs, or was let in and has pods, for which others may have waited."""
-    return phase == names.PHASE_RUNNING or (phase == names.PHASE_INQUEUE and bool(job.tasks))
+def _only_reports(phase: str, *, is_awaited: bool) -> bool:
+    """Tell whether nobody waits for the status of a group: it runs, or was let in and that is not awaited."""
+    return phase == names.PHASE_RUNNING or (phase == names.PHASE_INQUEUE and not is_awaited)
+
+
+def _is_awaited(job: Job) -> bool:
+    """Tell whether pods of a group may be made only once it is let in: it has none yet, and a controller looks after it."""
+    owners = () if job.tasks or job.group is None else job.group.metadata.owner_references
+    return any(owner.controller for owner in owners)
 
 
 def _status_body(status: scheduling.PodGroupStatus) -> dict[str, Any]:

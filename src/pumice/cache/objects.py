@@ -110,6 +110,7 @@ class Objects:
                 self._cluster.set_status(job, found.status)
         else:
             return
+        self._cache.pods.adopt(key)
         if job.bad:
             self._cache.record.state(key, f"the PodGroup is invalid: {job.bad}")
             self._cache.disable(kind, metadata, key, job.bad)

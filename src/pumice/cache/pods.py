@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 from msgspec import structs
 
 from pumice.api import core, decoding, kinds, meta, names
-from pumice.cache import reflector
+from pumice.cache import companion_groups, reflector
 from pumice.cache.mirror import Mirror
 from pumice.framework import causes
 from pumice.model import native_groups, resources, shape, statuses, subgroups, task
@@ -54,6 +54,7 @@ class Pods:
         self._cluster = cache.cluster
         self._waiting_for_group: dict[str, int | None] = {}
         self._bad: dict[str, tuple[meta.ObjectMeta, str]] = {}
+        self._companions = companion_groups.CompanionGroups(cache.cluster)
 
     def apply(self, event_type: EventType, found: meta.KubeObject | decoding.Malformed, now: int) -> None:
         """Apply one event."""
@@ -90,7 +91,11 @@ class Pods:
             return False
         if known.shape.constraints.has_volumes or known.shape.constraint_class.has_device_claims:
             return False
-        if not _is_same_pod(before, pod) or not self._has_same_shape(pod, known) or not self._has_same_kin(pod, known):
+        if (
+            not _is_same_pod(before, pod, known.job_key)
+            or not self._has_same_shape(pod, known)
+            or not self._has_same_kin(pod, known)
+        ):
             return False
         node, status = self._cache.assumptions.settle_on(known, pod)
         known.pod = pod
@@ -119,7 +124,7 @@ class Pods:
             and subgroups.match(policies, before) == subgroups.match(policies, after)
         )
 
-    def _enter(self, pod: core.Pod, known: task.Task | None, now: int) -> None:
+    def _enter(self, pod: core.Pod, known: task.Task | None, now: int | None) -> None:
         """Make a pod a task, in the place of what was known of it."""
         uid = pod.metadata.uid
         try:
@@ -128,7 +133,7 @@ class Pods:
             self._refuse(pod.metadata, _job_key(pod.metadata), str(error))
             return
         if not made.job_key and pod.spec.scheduler_name in self._cache.options.scheduler_name:
-            made.job_key = self._cache.shadows.job_key(pod)
+            made.job_key = self._unnamed_job(pod)
         node = pod.spec.node_name
         decided = devices = None
         if known is not None:
@@ -148,6 +153,16 @@ class Pods:
         if known is not None:
             self._cache.shadows.forget(known.job)
         self._watch_group(made, now)
+
+    def _unnamed_job(self, pod: core.Pod) -> str:
+        """Return the key of the job of a pod that names none, empty if it has none; where schedulers share pods by the names of groups, it has to name one."""
+        implicit = self._cache.shadows.job_key(pod)
+        return implicit if implicit or self._cache.assignment is not None else self._companions.job_key(pod)
+
+    def adopt(self, key: str) -> None:
+        """Let pods that have waited for a group without naming it belong to it."""
+        for known in self._companions.has_come(key):
+            self._enter(known.pod, known, None)
 
     def regroup(self, now: int) -> None:
         """Take every pod without a group anew: which jobs such pods belong to has changed."""
@@ -169,6 +184,7 @@ class Pods:
             self._cluster.remove_task(known)
             self._cache.native_groups.touch(known.job_key)
             self._cache.shadows.forget(known.job)
+            self._companions.forget(known.pod)
         self._waiting_for_group.pop(uid, None)
 
     def forget(self, uid: str) -> None:
@@ -190,7 +206,7 @@ class Pods:
 
     # -- pods whose group is missing ---------------------------------------------------------------------------
 
-    def _watch_group(self, made: task.Task, now: int) -> None:
+    def _watch_group(self, made: task.Task, now: int | None) -> None:
         if made.job is not None and made.job.group is None and made.status == Status.PENDING:
             self._waiting_for_group.setdefault(made.uid, now)
         else:
@@ -244,15 +260,24 @@ def _decides_alike(known: task.Task, pod: core.Pod) -> bool:
     return old.status.phase == pod.status.phase and shape.reports_of(old) == shape.reports_of(pod)
 
 
-def _is_same_pod(before: core.Pod, after: core.Pod) -> bool:
-    """Tell whether nothing has changed of a pod but its node, its status and its labels."""
+def _is_same_pod(before: core.Pod, after: core.Pod, job: str) -> bool:
+    """Tell whether nothing has changed of a pod but its node, its status, its labels, and that it names the job it is in."""
     old, new = before.metadata, after.metadata
-    if (old.annotations, old.owner_references) != (new.annotations, new.owner_references):
+    if old.owner_references != new.owner_references or native_groups.job_key(after) not in ("", job):
+        return False
+    if old.annotations != new.annotations and not _only_names_group(old, new):
         return False
     if old.deletion_timestamp != new.deletion_timestamp or (old.uid, old.name) != (new.uid, new.name):
         return False
     left, right = before.spec, after.spec
     return left == right or structs.replace(left, node_name=right.node_name) == right
+
+
+def _only_names_group(old: meta.ObjectMeta, new: meta.ObjectMeta) -> bool:
+    """Tell whether nothing of the annotations has changed but that a group is named."""
+    if old.annotations.get(names.GROUP_NAME) or names.GROUP_NAME not in new.annotations:
+        return False
+    return {**old.annotations, names.GROUP_NAME: new.annotations[names.GROUP_NAME]} == new.annotations
 
 
 def _job_key(metadata: meta.ObjectMeta) -> str:

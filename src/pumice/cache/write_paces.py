@@ -20,9 +20,9 @@ STATUS: Final = "status"
 QUEUES: Final = Budget(burst=1, pause=1_000_000)
 
 LET_IN: Final = 50_000
-"""So long the status of a group that was let in may wait for pods, which others may only create now,"""
-WITH_PODS: Final = 1_000_000
-"""so long that of one which has some for all of them to come and be bound, and"""
+"""So long the status of a group that was let in may wait for pods, which its controller may only create now,"""
+UNAWAITED: Final = 1_000_000
+"""so long that of one which has some, or no controller, for all of them to come and be bound, and"""
 BEING_BOUND: Final = 10_000_000
 """so long that of one whose pods are being bound; a write of a group costs an API server as much as three binds."""
 

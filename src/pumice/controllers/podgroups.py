@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from pumice.api import kinds, names
+from pumice.api import kinds, names, timestamp
 from pumice.cache import effects
 from pumice.controllers import companions
 from pumice.controllers.queueing import observed as knowing
@@ -29,10 +29,15 @@ _WORKLOADS: Final = (*SCALED, kinds.DAEMON_SET, kinds.BATCH_JOB)
 WATCHED: Final = (kinds.POD, kinds.POD_GROUP, *_WORKLOADS)
 
 
-def controllers(scheduler_names: Sequence[str] = (names.SCHEDULER,), *, inherit: bool = True) -> list[Controller]:
-    """Make the controllers of companion groups; `inherit` says whether groups take over what the owners of pods are annotated with."""
+def controllers(
+    scheduler_names: Sequence[str] = (names.SCHEDULER,), *, inherit: bool = True, patience: int = 0
+) -> list[Controller]:
+    """Make the controllers of companion groups; `inherit` says whether groups take over what the owners of pods are annotated with.
+
+    For so many microseconds of `patience` a pod is left to whoever binds it and lets it name its group with that.
+    """
     members = Members(tuple(scheduler_names), inherit=inherit)
-    found: list[Controller] = [GroupedPods(members), *(ScaledGroups(kind, members) for kind in SCALED)]
+    found: list[Controller] = [GroupedPods(members, patience), *(ScaledGroups(kind, members) for kind in SCALED)]
     return [*found, EndingGroups()] if inherit else found
 
 
@@ -68,8 +73,9 @@ class GroupedPods:
     kind: Final = kinds.POD
     watched: Final = WATCHED
 
-    def __init__(self, members: Members) -> None:
+    def __init__(self, members: Members, patience: int) -> None:
         self._members = members
+        self._patience = patience
 
     def is_same(self, kind: kinds.Kind, _: Mapping[str, Any], __: Mapping[str, Any]) -> bool:
         """Tell whether a change is none: of a group only that it comes or goes counts, of workloads nothing."""
@@ -89,8 +95,8 @@ class GroupedPods:
         pods = observed.owned(kinds.POD, owner["uid"]) if kind is kinds.POD_GROUP else []
         return [_place(pod) for pod in pods if self._members.waits(pod)]
 
-    def reconcile(self, namespace: str, name: str, observed: Observed, _: Moment) -> Reconciled:
-        """Create the group of a pod that has none, and let the pod name it."""
+    def reconcile(self, namespace: str, name: str, observed: Observed, moment: Moment) -> Reconciled:
+        """Create the group of a pod that has none, and let the pod name it, unless that may wait."""
         pod = observed.find(kinds.POD, namespace, name)
         if pod is None:
             return Reconciled()
@@ -105,10 +111,21 @@ class GroupedPods:
             steps.append(Step(request=self._creation(pod, uid, observed)))
         elif group["metadata"].get("deletionTimestamp"):
             return Reconciled()
+        if (due := self._left_alone_until(pod)) > moment.now:
+            return Reconciled(steps=steps, again=due)
         body: Manifest = {"metadata": {"annotations": {names.GROUP_NAME: _group_name(uid)}}}
         own = pod["metadata"].get("uid", "")
         patch = effects.Patch(kind=kinds.POD, namespace=namespace, name=name, uid=own, body=body)
         return Reconciled(steps=[*steps, Step(request=patch)])
+
+    def _left_alone_until(self, pod: Mapping[str, Any]) -> int:
+        """Give until when a pod is not told of its group."""
+        if not self._patience or pod["spec"].get("nodeName"):
+            return 0
+        try:
+            return timestamp.parse(pod["metadata"].get("creationTimestamp") or "") + self._patience
+        except timestamp.TimestampError:
+            return 0
 
     def _resized(self, pod: Mapping[str, Any], observed: Observed) -> list[Step]:
         """Let the group of a pod that was resized before it had a node ask for what the pod asks for now, or it might never be let in."""

@@ -22,12 +22,18 @@ if TYPE_CHECKING:
 WATCHED: Final = podgroups.WATCHED
 """The kinds whose watches must keep the JSON of their objects."""
 
+LEFT_ALONE: Final = 2 * duration.SECOND
+"""For so long after its creation the scheduler may bind a pod, and let it name its group with that, before it is written on a pod that waits."""
+
 _TELLING = 10.0  # failures are told of once in so many seconds
 _LONGEST_PAUSE: Final = 300 * duration.SECOND
 
 
 class Grouping:
-    """Gives every pod of ours that has no group one of its own, or of its owner, while that is wanted; `tell` hears of failures."""
+    """Gives every pod of ours that has no group one of its own, or of its owner, while that is wanted; `tell` hears of failures.
+
+    With `patience`, in microseconds, pods are left to be told of their groups by whoever binds them before that is over.
+    """
 
     def __init__(
         self,
@@ -36,6 +42,7 @@ class Grouping:
         wanted: Callable[[], bool] = lambda: True,
         scheduler_names: Sequence[str] = (names.SCHEDULER,),
         inherit: bool = True,
+        patience: int = 0,
         tell: Callable[[str], None] = lambda _: None,
         now: Callable[[], int] = lambda: time.time_ns() // 1000,
         seconds: Callable[[], float] = time.monotonic,
@@ -45,7 +52,7 @@ class Grouping:
         self.failures = FailureNotes(wanted, tell, seconds)
         self.reconciler = reconciling.Reconciler(
             client,
-            podgroups.controllers(self._names, inherit=inherit),
+            podgroups.controllers(self._names, inherit=inherit, patience=patience),
             complain=tell,
             trim=slimming.trimmed,
             observer=self.failures,

@@ -33,6 +33,7 @@ class _Metadata(_Part, frozen=True, kw_only=True):
     uid: str = ""
     resource_version: str = ""
     generation: Any = 1
+    creation_timestamp: str = ""
     deletion_timestamp: Any = None
     labels: Any = None
     annotations: Any = None

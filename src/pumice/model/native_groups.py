@@ -90,6 +90,15 @@ def job_key(pod: core.Pod) -> str:
     return f"{metadata.namespace}/{named}" if named else ""
 
 
+def companion_key(pod: core.Pod) -> str:
+    """Return the key of the job that is made for a pod if nobody else names one: that of its controller, else its own; empty if the pod names one."""
+    metadata, spec = pod.metadata, pod.spec
+    if metadata.annotations.get(names.GROUP_NAME) or spec.scheduling_group is not None or spec.workload_ref is not None:
+        return ""
+    uid = next((owner.uid for owner in metadata.owner_references if owner.controller), metadata.uid)
+    return f"{metadata.namespace}/{names.POD_GROUP_PREFIX}{uid}"
+
+
 def name_in_job(pod: core.Pod) -> str:
     """Return the name of the job that a pod belongs to inside its namespace, empty if it names none."""
     return job_key(pod).partition("/")[2]

@@ -18,6 +18,7 @@ OBJECTS: Final[Names] = {
     "pumice.cache.cache": ("Cache",),
     "pumice.cache.claims": ("Claims",),
     "pumice.cache.effects": ("Bind", "Create", "Evict", "Patch", "Prepare", "Read", "TakeBack"),
+    "pumice.cache.companion_groups": ("CompanionGroups",),
     "pumice.cache.due_times": ("DueTimes",),
     "pumice.cache.evictions": ("Eviction", "Evictions"),
     "pumice.cache.handover": ("Overtaking",),

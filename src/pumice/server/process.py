@@ -157,6 +157,7 @@ class Process:
             self._client,
             wanted=self._groups_pods,
             scheduler_names=self._options.scheduler_name,
+            patience=grouping.LEFT_ALONE if self._assignment is None else 0,
             tell=lambda text: self._log.warning("a pod cannot be given its group yet", problem=text),
             now=self._around.wall,
             seconds=self._around.seconds,

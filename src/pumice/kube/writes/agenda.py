@@ -13,7 +13,7 @@
 What this rests on: effects on one object never overtake each other, and at most one of them is in flight. Effects on different objects run side
 by side: binds, evictions, reads and creations first, patches of statuses with a fair share beside them, and reports when it is calm: what is written on pods that
 wait, most of which will not be true any more, and how groups fare that have pods, for which nobody waits and which costs a server as much as three binds. Where it
-is never calm, they get a small share. A patch that nobody has begun is left out if another one says all that it says, or for as long as its pod is being bound: so
+is never calm, they get a small share, and the longer a server takes to answer, whoever keeps it busy, the fewer of them are in flight at once. A patch that nobody has begun is left out if another one says all that it says, or for as long as its pod is being bound: so
 a server that is too slow for everything gets less to do, and not more. A bind that has to wait for volumes goes a way of its own, so that nobody waits behind it.
 """
 
@@ -33,6 +33,7 @@ _Object = tuple[str, str, str]
 _PODS = kinds.POD.plural
 _STATUS_SHARE = 4  # one in so many is a status while there are urgent effects, too
 _REPORT_SHARE = 32  # and one in so many a report, where it is never calm
+MOST_REPORTS = 8  # in flight at once, while the server is quick
 _FEW = 4  # so many urgent effects in flight at once are no burden to a server
 
 
@@ -50,6 +51,8 @@ class Agenda:
         self._behind: dict[_Object, deque[Answerable] | None] = {}  # an object that is taken -> what waits for it
         self._turn = 0
         self._urgent_in_flight = 0
+        self._reports_in_flight = 0
+        self.most_reports = MOST_REPORTS
         self.waiting = 0
 
     @property
@@ -60,7 +63,8 @@ class Agenda:
     @property
     def on_offer(self) -> int:
         """How many workers would find something to do, at most: what waits behind its object or for a calm moment does not count."""
-        return len(self._urgent) + len(self._status) + (len(self._reports) if self.is_calm else 0)
+        room = max(0, self.most_reports - self._reports_in_flight) if self.is_calm else 0
+        return len(self._urgent) + len(self._status) + min(room, len(self._reports))
 
     def put(self, effect: Answerable) -> list[Patch]:
         """Queue an effect behind those on the same object; returns the patches that need not be sent any more, for a bind if it succeeds; the last one comes first."""
@@ -108,7 +112,7 @@ class Agenda:
         self._turn += 1
         effect: Answerable | None = None
         if sharing and self._turn % _REPORT_SHARE == 0:
-            effect = self._next_patch(self._reports)
+            effect = self._next_report()
         if effect is None and self._turn % _STATUS_SHARE == 0:
             effect = self._next_patch(self._status)
         if effect is None and self._urgent:
@@ -117,9 +121,17 @@ class Agenda:
         if effect is None:
             effect = self._next_patch(self._status)
         if effect is None and self.is_calm:
-            effect = self._next_patch(self._reports)
+            effect = self._next_report()
         self.waiting -= effect is not None
         return effect
+
+    def _next_report(self) -> Patch | None:
+        """Give the next report, unless as many are in flight as may be."""
+        if self._reports_in_flight >= self.most_reports:
+            return None
+        report = self._next_patch(self._reports)
+        self._reports_in_flight += report is not None
+        return report
 
     def _next_patch(self, line: deque[_Object]) -> Patch | None:
         """Give the next patch of a line that was not left out."""
@@ -142,7 +154,9 @@ class Agenda:
 
     def done(self, effect: Answerable) -> None:
         """Note that an effect was performed, and let the next one on its object come."""
-        if not isinstance(effect, Patch) and not (isinstance(effect, Bind) and effect.volumes):
+        if isinstance(effect, Patch):
+            self._reports_in_flight -= effect.reports
+        elif not (isinstance(effect, Bind) and effect.volumes):
             self._urgent_in_flight -= 1
         key = _object(effect)
         queue = self._behind[key]

@@ -1,7 +1,8 @@
 """The workers that perform effects: a fixed number, each taking the next thing when it is done with the last.
 
 Events are taken while it is calm and has been for a moment: no urgent effect waits and few are in flight. What comes in bursts is told of when they are over; where
-it has not been calm for long, events and reports get a small share, so that a scheduler which is never done still tells. A bind that has to wait for volumes gets a
+it has not been calm for long, events and reports get a small share, so that a scheduler which is never done still tells. How busy a server is shows in how long it takes to
+answer: what nobody waits for is written by one at a time then, and most of it is not true any more when its turn comes. A bind that has to wait for volumes gets a
 worker of its own, up to a limit.
 """
 
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from pumice.kube.writes.performing import Performer
 
 _VOLUME_SLOTS = 256
-_EVENT_WORKERS = 8
 _EVENT_SHARE = 0.02  # events per effect that was performed, while there are urgent ones
 _EVENT_CREDIT = 8.0
 _CALM = 0.1  # seconds for which it has to be calm, and after an effect, before events flow freely
@@ -28,6 +28,7 @@ _BURST = 10.0  # seconds for which a burst may last before events and reports ge
 _MANY = 0.5  # of the workers: while as many are at work, answers are gathered
 _LULL = 0.1  # for that part of the time that a write takes
 _LONGEST_LULL = 0.005  # seconds
+_QUICK = 0.1  # seconds in which all events, or all reports, that are in flight at once have to be answered if they were sent one by one
 _WEIGHT = 1 / 32  # of the newest write in the time that one takes
 _STOPPING = "the scheduler is stopping"
 _OVERTAKEN = "it waited for a bind that was refused, and something newer is being written"
@@ -146,13 +147,19 @@ class WorkerPool:
                     await (self._tell(found) if isinstance(found, eventing.Told) else self._perform(found))
                 finally:
                     self.at_work -= 1
-                self._takes += _WEIGHT * (asyncio.get_running_loop().time() - started - self._takes)
+                self._learn(asyncio.get_running_loop().time() - started)
             elif self._stopping:
                 return
             else:
                 idle = asyncio.get_running_loop().create_future()
                 self._idle.append(idle)
                 await idle
+
+    def _learn(self, seconds: float) -> None:
+        """Take note of how long a write took: the longer, the fewer at once of those that nobody waits for."""
+        self._takes += _WEIGHT * (seconds - self._takes)
+        fitting = int(_QUICK / self._takes) if self._takes > 0 else agenda.MOST_REPORTS
+        self.agenda.most_reports = max(1, min(agenda.MOST_REPORTS, fitting))
 
     def _next(self) -> Answerable | eventing.Told | None:
         """Choose what to do next: an event if one has been earned in a long burst, else an effect, else an event if all is calm."""
@@ -224,7 +231,7 @@ class WorkerPool:
     # -- events ------------------------------------------------------------------------------------------------
 
     def _may_tell(self) -> bool:
-        return self._telling < _EVENT_WORKERS and self._events.waiting > 0
+        return self._telling < self.agenda.most_reports and self._events.waiting > 0
 
     def _is_calm(self) -> bool:
         return self.agenda.is_calm and asyncio.get_running_loop().time() >= self._calm_from

@@ -1,6 +1,6 @@
 """Which changes a cycle is started for at once, and which can wait a moment: those that give nobody room and nobody something to run.
 
-Most of what a busy scheduler hears is the echo of its own writes, groups without pods, and pods whose gangs are not complete. A cycle for each of them would decide
+Most of what a busy scheduler hears is the echo of its own writes, groups without pods, and pods whose gangs are not complete, or for which a group is still to be made. A cycle for each of them would decide
 nothing, and keep the binds that are on their way from being sent. Most groups have their pods within milliseconds; one that has none waits no longer than whoever
 creates them once it is let in would notice.
 """
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pumice.api import decoding
     from pumice.api.meta import KubeObject, ObjectMeta
     from pumice.cache.reflector import EventType
+    from pumice.cache.shadows import Shadows
     from pumice.model.cluster import Cluster
 
 NOW: Final = 0.0
@@ -33,8 +34,9 @@ class Urgency:
     Asked by the I/O thread, which reads single entries of the model while it may change: what is missed that way is looked at a moment too soon or too late.
     """
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: Cluster, shadows: Shadows) -> None:
         self._cluster = cluster
+        self._shadows = shadows
         self._coming: dict[str, dict[str, None]] = {}  # pods of gangs, those among them that the model has not seen
         self._announced: dict[str, int] = {}  # the minimum of groups that the model has not seen
 
@@ -65,6 +67,9 @@ class Urgency:
             self._announced = {each: minimum for each, minimum in self._announced.items() if each not in jobs}
         if len(self._announced) < MOST:
             self._announced[key] = found.spec.min_member
+        if len(self._coming.get(key, ())) >= max(1, found.spec.min_member):
+            del self._coming[key]
+            return NOW
         return SOON
 
     def _wait_of_native(self, found: native.PodGroup) -> float:
@@ -90,8 +95,9 @@ class Urgency:
         return task.pod.spec == pod.spec and _is_same(task.pod.metadata, pod.metadata)
 
     def _lacks_others(self, pod: core.Pod) -> bool:
-        """Tell whether a pod belongs to a gang that is not complete with it."""
-        key = native_groups.job_key(pod)
+        """Tell whether a pod belongs to a gang that is not complete with it, or to none before one is made for it."""
+        named = native_groups.job_key(pod)
+        key = named if named or self._shadows.enabled else native_groups.companion_key(pod)
         if not key:
             return False
         job = self._cluster.jobs.get(key)
@@ -99,18 +105,25 @@ class Urgency:
         announced = self._announced.get(key) if group is None else self._announced.pop(key, None)
         minimum = announced if group is None else group.spec.min_member
         if minimum is None:
-            return False
+            if not named:
+                self._note(key, pod)  # a group is made for it, which cannot wait
+            return not named
         seen: Collection[str] = () if job is None else job.tasks
         if len(seen) >= minimum:
             self._coming.pop(key, None)
             return False
+        coming = self._note(key, pod)
+        if len(seen) + len(coming) >= minimum:  # some of them may be counted twice
+            coming = self._coming[key] = {uid: None for uid in coming if uid not in seen}
+        return len(seen) + len(coming) < minimum
+
+    def _note(self, key: str, pod: core.Pod) -> dict[str, None]:
+        """Note that a pod of a gang has come; returns all of which that is known."""
         if len(self._coming) >= MOST and key not in self._coming:
             self._tidy()
         coming = self._coming.setdefault(key, {})
         coming[pod.metadata.uid] = None
-        if len(seen) + len(coming) >= minimum:  # some of them may be counted twice
-            coming = self._coming[key] = {uid: None for uid in coming if uid not in seen}
-        return len(seen) + len(coming) < minimum
+        return coming
 
     def _tidy(self) -> None:
         """Forget gangs whose pods the model has; of all the others nothing is known any more, if they are too many."""

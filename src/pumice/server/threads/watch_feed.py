@@ -49,7 +49,7 @@ class WatchFeed:
         noticed: Callable[[kinds.Kind, EventType, KubeObject | decoding.Malformed], None],
         box: Mailbox,
     ) -> None:
-        self._urgency = urgency.Urgency(cache.cluster)
+        self._urgency = urgency.Urgency(cache.cluster, cache.shadows)
         self._fold = cache.fold
         self._groups = groups
         self._noticed = noticed
