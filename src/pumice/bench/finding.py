@@ -7,6 +7,7 @@ from pathlib import Path
 
 import msgspec
 
+from pumice import plain_files
 from pumice.api import documents
 from pumice.bench.workloads import Workload
 
@@ -39,7 +40,7 @@ def find(name: str) -> Workload:
 def read(path: Path) -> Workload:
     """Read a file; what is wrong with it is said with its name and field."""
     try:
-        with path.open("rb") as file:
+        with plain_files.opened(path) as file:
             data = file.read(LARGEST + 1)
     except OSError as error:
         raise WorkloadError(f"{path}: {error.strerror}") from None

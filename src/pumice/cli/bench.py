@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 from click.shell_completion import CompletionItem
 
+from pumice import plain_files
 from pumice.cli import completing
 
 if TYPE_CHECKING:
@@ -137,8 +138,7 @@ def _find(name: str, scale: float | None, config: str) -> Workload:
 
 def _configuration(file: str) -> str:
     try:
-        with open(file, encoding="utf-8") as opened:  # noqa: PTH123  nothing else needs a path here
-            text = opened.read()
+        text = plain_files.text(file)
     except (OSError, UnicodeDecodeError) as error:
         raise _RefusedError(f"--config {file}: {error}") from None
     _check_configuration(text, f"--config {file}")

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from click.shell_completion import CompletionItem
 
+from pumice import plain_files
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
@@ -70,7 +72,7 @@ def contexts(context: click.Context, _parameter: click.Parameter, incomplete: st
     names: list[str] = []
     for file in filter(None, named.split(os.pathsep)):
         with contextlib.suppress(Exception):  # a file that cannot be read has no names
-            (document,) = documents.load_all(Path(file).read_text(encoding="utf-8"), file)
+            (document,) = documents.load_all(plain_files.text(file), file)
             names += [each["name"] for each in document.data["contexts"]]
     return _plain(names, incomplete)
 

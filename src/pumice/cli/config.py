@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from pumice import plain_files
 from pumice.cli import cluster_options, completing, plugins_dir
 
 if TYPE_CHECKING:
@@ -143,7 +143,7 @@ def _load(file: str | None, known: Catalog) -> Configuration | list[Problem]:
     if file is None:
         return configuration.default(known)
     try:
-        text = sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")
+        text = sys.stdin.read(plain_files.LARGEST_TEXT + 1) if file == "-" else plain_files.text(file)
         return configuration.load(text, known, file)
     except OSError as error:
         return [configuration.Problem(0, "", f"the file cannot be read: {error.strerror}")]

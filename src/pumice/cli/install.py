@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
+from pumice import plain_files
 from pumice.admission import rules
 from pumice.cli import release_options
 from pumice.manifests import release
@@ -40,7 +41,7 @@ def _read_configuration(_context: click.Context, _parameter: click.Parameter, va
     from pumice.framework import configuration, registry  # noqa: PLC0415  imports numpy, which is not needed otherwise
 
     try:
-        text = value.read_text(encoding="utf-8")
+        text = plain_files.text(value)
         configuration.load(text, registry.catalog(), str(value))
     except configuration.ConfigurationError as error:
         count = len(error.problems)

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from pumice import plain_files
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -46,7 +48,7 @@ def find(given: str) -> list[Path]:
     path = Path(given)
     try:
         if not path.is_dir():
-            path.open("rb").close()
+            plain_files.opened(path).close()
             return [path]
         found = segments.listed(path)
     except OSError as error:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from pumice import plain_files
 from pumice.api import documents
 from pumice.fleet import plan
 
@@ -66,11 +67,9 @@ class _File(msgspec.Struct, forbid_unknown_fields=True):
 def read(path: Path) -> list[Pool]:
     """Read a file of pools."""
     try:
-        data = path.read_bytes()
+        data = plain_files.read(path, MOST_BYTES)
     except OSError as error:
         raise PoolError(f"{path}: {error.strerror}") from None
-    if len(data) > MOST_BYTES:
-        raise PoolError(f"{path} has {len(data)} bytes; a file of pools has at most {MOST_BYTES}")
     try:
         found = msgspec.convert(documents.load_one(data, str(path)), _File).pools
     except documents.DocumentError as error:

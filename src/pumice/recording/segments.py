@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from pumice import plain_files
 from pumice.recording import lines
 
 if TYPE_CHECKING:
@@ -110,7 +111,7 @@ class Segment:
         unpacker = zlib.decompressobj(_GZIP)
         pieces: list[bytes] = []
         held = packed_bytes = unpacked_bytes = 0
-        with self.path.open("rb") as file:
+        with plain_files.opened(self.path) as file:
             while not unpacker.eof:
                 packed = unpacker.unconsumed_tail
                 if not packed:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from pumice import plain_files
 from pumice.api import documents
 from pumice.scenario import sharing, step_reading, steps
 from pumice.scenario.reading import Cursor, Problem
@@ -53,7 +54,7 @@ def find(paths: Iterable[str]) -> list[Path]:
 def load(path: Path) -> ScenarioFile:
     """Read a file."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = plain_files.text(path)
     except (OSError, UnicodeDecodeError) as error:
         return ScenarioFile(file=str(path), problems=(Problem(1, f"cannot be read: {error}"),))
     return parse(text, str(path))

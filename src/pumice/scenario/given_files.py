@@ -6,10 +6,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from pumice import plain_files
 from pumice.api import documents
 from pumice.scenario import manifest_reading
 from pumice.scenario.reading import Cursor, Problem
@@ -54,9 +55,13 @@ def _read_file(cursor: Cursor) -> tuple[Entry, ...]:
     return tuple(entries)
 
 
+LARGEST: Final = 1 << 30
+"""Bytes that are read of a file of JSON."""
+
+
 def _documents(path: Path) -> list[documents.Located]:
     """Read a file; JSON, which may be large, without keeping its lines."""
     if path.suffix == ".json":
-        data = msgspec.json.decode(path.read_bytes())
+        data = msgspec.json.decode(plain_files.read(path, LARGEST))
         return [documents.Located(data, documents.Mark(1), str(path))]
-    return documents.load_all(path.read_text(encoding="utf-8"), str(path))
+    return documents.load_all(plain_files.text(path), str(path))

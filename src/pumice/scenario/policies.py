@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from pumice import plain_files
 from pumice.api import documents
 from pumice.framework import configuration
 from pumice.framework.configuration import config_maps
@@ -87,7 +88,7 @@ def read(cursor: Cursor) -> Policy:
 def load(file: str, key: str = "") -> Policy:
     """Read a file; raise `PolicyError` if it cannot be read, or if its manifests hold no configuration."""
     try:
-        text = Path(file).read_text(encoding="utf-8")
+        text = plain_files.text(file)
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise PolicyError(f"{file}: cannot be read: {reason}") from error

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from pumice import plain_files
 from pumice.api import documents
 from pumice.scenario import given_files, policies
 from pumice.scenario.manifests import Entry  # noqa: TC001  msgspec reads the annotations at run time
@@ -96,7 +97,7 @@ class Library:
         if file == self._file:
             return Library(file, self._found, above, foreign=self._foreign)
         try:
-            text = Path(file).read_text(encoding="utf-8")
+            text = plain_files.text(file)
             return Library(file, documents.load_all(text, file), above, foreign=True)
         except (OSError, UnicodeDecodeError) as error:
             reason = error.strerror if isinstance(error, OSError) else error

@@ -7,6 +7,7 @@ import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from pumice import plain_files
 from pumice.simulate.trace import TraceError
 
 if TYPE_CHECKING:
@@ -23,9 +24,8 @@ def lines(file: str) -> Iterator[tuple[int, str]]:
     """Give the lines of a file that are not empty, each with its number."""
     read, number = 0, 0
     try:
-        with Path(file).open("rb") as opened:
-            packed = opened.read(2) == _GZIP
-            opened.seek(0)
+        with plain_files.opened(file) as opened:
+            packed = opened.peek(2)[:2] == _GZIP
             source = gzip.GzipFile(fileobj=opened) if packed else opened
             while raw := source.readline(LONGEST + 1):
                 number += 1

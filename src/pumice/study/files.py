@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from pumice import plain_files
 from pumice.api import decoding, documents, duration, kinds, timestamp
 from pumice.scenario import format as scenario_format
 from pumice.scenario import manifests, runner, stage, steps
@@ -114,9 +115,7 @@ def _read(manifest: Mapping[str, Any]) -> tuple[kinds.Kind, Found]:
 def _documents(path: str) -> list[Any]:
     """Read a file; JSON, which may be large, without keeping its lines."""
     try:
-        if (size := Path(path).stat().st_size) > LARGEST:
-            raise StudyError(f"{path} has {size} bytes, and at most {LARGEST} are read")
-        return _parsed(Path(path).read_bytes(), path)
+        return _parsed(plain_files.read(path, LARGEST), path)
     except OSError as error:
         raise StudyError(f"{path} cannot be read: {error.strerror}") from error
 

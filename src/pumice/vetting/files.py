@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from pumice import plain_files
 from pumice.api import documents
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ def _files(folder: Path) -> list[Path]:
 
 def _load(path: Path) -> str:
     try:
-        with path.open("rb") as file:
+        with plain_files.opened(path) as file:
             return _bounded(file, str(path))
     except OSError as error:
         raise UnreadableError(f"{path} cannot be read: {error.strerror}") from None

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from pumice import plain_files
 from pumice.api import documents, kinds
 
 if TYPE_CHECKING:
@@ -39,8 +39,7 @@ def _text(file: str) -> str:
     try:
         if file == STANDARD_INPUT:
             return sys.stdin.read(documents.MAX_BYTES + 1)
-        with Path(file).open(encoding="utf-8") as opened:
-            return opened.read(documents.MAX_BYTES + 1)
+        return plain_files.text(file)
     except FileNotFoundError:
         raise BadFileError(f"{file}: there is no such file") from None
     except OSError as error:

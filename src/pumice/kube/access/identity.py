@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from pumice import plain_files
 from pumice.kube.access import credentials as kinds_of
 from pumice.kube.access import execplugin
 from pumice.kube.access.tls import Pem
@@ -86,8 +87,7 @@ def credentials(user: User, owner: Owner, cluster: ClusterInfo) -> kinds_of.Cred
     extra = _impersonation(user, owner)
     if user.token_file:
         path = owner.folder / user.token_file
-        if path.exists() and not path.is_file():
-            raise ConfigurationError(f"{owner.field('tokenFile')}: {path} is no file of its own; name one")
+        _check_file(path, owner.field("tokenFile"))
         return kinds_of.TokenFile(path, extra=extra)
     if user.token:
         try:
@@ -106,6 +106,16 @@ def credentials(user: User, owner: Owner, cluster: ClusterInfo) -> kinds_of.Cred
             extra=extra,
         )
     return kinds_of.Fixed(extra)
+
+
+def _check_file(path: Path, field: str) -> None:
+    """Refuse what is there and no file; a file that is not there may be mounted later."""
+    try:
+        plain_files.opened(path).close()
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise ConfigurationError(f"{field}: cannot read {path}: {error.strerror}") from None
 
 
 def _check(user: User, owner: Owner) -> None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from pumice import plain_files
 from pumice.api import names
 from pumice.kube.access import identity, proxies
 from pumice.kube.access.endpoint import Connection, Scheduled, checked_server
@@ -121,8 +122,8 @@ def _scheduled(cluster: Entry[Cluster]) -> Scheduled:
 
 def _read(file: Path, *, required: bool) -> str | None:
     try:
-        with file.open("rb") as opened:
-            found = opened.read(_LARGEST + 1)  # what is no file of its own says nothing of its size
+        with plain_files.opened(file) as opened:
+            found = opened.read(_LARGEST + 1)
         if len(found) > _LARGEST:
             raise ConfigurationError(f"{file}: larger than {_LARGEST} bytes; this is no kubeconfig")
         return found.decode()

@@ -7,6 +7,7 @@ import ssl
 import time
 from typing import TYPE_CHECKING, Final
 
+from pumice import plain_files
 from pumice.kube.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -38,9 +39,7 @@ class Pem:
         if self._path is None:
             return self._data
         try:
-            if self._path.exists() and not self._path.is_file():
-                raise ConfigurationError(f"{self.field}: {self._path} is no file of its own; name one")
-            with self._path.open("rb") as file:
+            with plain_files.opened(self._path) as file:
                 found = file.read(LARGEST + 1)
         except OSError as error:
             raise ConfigurationError(

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import base64
 import binascii
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from pumice import plain_files
 from pumice.api import kinds
 from pumice.kube import errors
 from pumice.server.admission import certificates
@@ -155,7 +155,7 @@ class Files:
 def read_file(path: str) -> bytes:
     """Read a file of certificates, as far as one is sensible, or raise a `CertificateError`."""
     try:
-        with Path(path).open("rb") as file:
+        with plain_files.opened(path) as file:
             return file.read(_LARGEST_FILE)
     except OSError as error:
         raise CertificateError(f"{path} cannot be read: {error.strerror}") from None

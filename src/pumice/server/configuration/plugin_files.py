@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from pumice import plain_files
 from pumice.framework.plugin import Action, Plugin
 from pumice.framework.registry import Registry, misdeclared
 from pumice.server.logs import logs
@@ -103,6 +104,7 @@ def _parts(file: Path) -> list[Found]:
 
 
 def _load(file: Path) -> ModuleType:
+    plain_files.read(file, plain_files.LARGEST_TEXT)
     name = f"pumice_plugins_dir.{file.stem.replace('-', '_')}"
     spec = importlib.util.spec_from_file_location(name, file)
     if spec is None or spec.loader is None:

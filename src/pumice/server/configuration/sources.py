@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import msgspec
 
+from pumice import plain_files
 from pumice.api import kinds, meta
 from pumice.framework.configuration import config_maps
 from pumice.kube import errors
@@ -74,7 +75,7 @@ class FileSource:
     def read_now(self) -> str:
         """Return the text."""
         try:
-            with Path(self.name).open("rb") as file:
+            with plain_files.opened(self.name) as file:
                 data = file.read(LARGEST + 1)
             if len(data) > LARGEST:
                 raise SourceError(f"{self.name} is larger than {LARGEST} bytes")
