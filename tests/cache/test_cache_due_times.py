@@ -35,3 +35,13 @@ def test_times_that_count_no_longer_are_not_kept_for_ever():
         times.drop(f"gone {i}")
     assert len(times._heap) <= 2 + SPARE
     assert times.due(10 * SPARE) == ["a"]
+
+
+def test_the_earliest_is_found_though_many_times_were_given_up():
+    times, plain = DueTimes(), {}
+    for i in range(4 * SPARE):
+        name = "abcde"[i % 5]
+        plain[name] = 1000 - i if i % 3 else 2000 - i
+        times.put(name, plain[name])
+        assert times.next() == min(plain.values())
+        assert times.due(1000) == sorted((n for n, time in plain.items() if time <= 1000), key=plain.__getitem__)

@@ -11,6 +11,7 @@ from pumice.cache import hypernodes, reflector, unserved
 from pumice.cache.mirror import Mirror
 from pumice.model import resources, volumes
 from pumice.model.devices import registry as devices
+from pumice.model.queue import MAX_WEIGHT
 
 if TYPE_CHECKING:
     from pumice.cache.native_groups import NativeGroups
@@ -129,8 +130,7 @@ class Objects:
         weight = 1
         for quota in self._cluster.objects.get(kinds.RESOURCE_QUOTA.name, {}).values():
             if isinstance(quota, core.ResourceQuota) and quota.metadata.namespace == namespace:
-                text = str(quota.spec.hard.get(names.NAMESPACE_WEIGHT, "1"))
-                weight = max(weight, int(text) if text.isascii() and text.isdigit() and len(text) < 6 else 1)
+                weight = max(weight, _weight(str(quota.spec.hard.get(names.NAMESPACE_WEIGHT, "1"))))
         spec = scheduling.QueueSpec(weight=weight)
         self._cluster.set_queue(scheduling.Queue(metadata=meta.ObjectMeta(name=namespace), spec=spec))
 
@@ -269,6 +269,12 @@ class Objects:
             nodes.touch(record.row)
         elif kind is kinds.CARD_GEOMETRIES:
             nodes.touch_all(range(nodes.count))
+
+
+def _weight(text: str) -> int:
+    """Read the weight of a namespace; what no queue may weigh counts as 1."""
+    digits = text.isascii() and text.isdigit() and len(text) <= len(str(MAX_WEIGHT))
+    return int(text) if digits and int(text) <= MAX_WEIGHT else 1
 
 
 def _guarantee_above_capability(queue: Queue) -> str:

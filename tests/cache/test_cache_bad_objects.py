@@ -1,0 +1,108 @@
+"""What is wrong with an object is told once, again when it is another thing or another object, and no longer once it is right or gone: for every kind that is read."""
+
+from __future__ import annotations
+
+import copy
+
+import pytest
+
+from builders import Desk, group, metadata, node, pod, priority_class, queue
+from pumice.api import names
+from pumice.cache.effects import Note
+from pumice.cache.options import QUEUE_ADMISSION, Options
+
+
+def budget(minimum):
+    made = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": metadata("b", "a")}
+    return {**made, "spec": {"minAvailable": minimum, "selector": {}}}
+
+
+def quota(amount, **hard):
+    made = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": metadata("q", "a")}
+    return {**made, "spec": {"hard": {"cpu": amount, **hard}}}
+
+
+# By kind: one that is right, and two that are wrong in different ways.
+KINDS = {
+    "Node": (node("n1"), node("n1", cpu="x"), node("n1", memory="-1")),
+    "Queue": (queue("q"), queue("q", weight=0), queue("q", capability={"cpu": "x"})),
+    "PodGroup": (group("g"), group("g", -1), group("g", minResources={"cpu": "x"})),
+    "Pod": (pod("p", "g"), pod("p", "g", cpu="x"), pod("p", "g", memory="-1")),
+    "PriorityClass": (priority_class("c", 1), priority_class("c", "x"), priority_class("c", [])),
+    "ResourceQuota": (quota("1"), quota("x"), quota("-1")),
+    "PodDisruptionBudget": (budget(1), budget([]), budget({})),
+}
+
+
+def told(made, kind):
+    """What was told of what is wrong since the last look."""
+    found = [note for note in made.world.of(Note) if note.reason == "InvalidObject" and note.kind.name == kind]
+    made.world.effects.clear()
+    return found
+
+
+def problems(made):
+    return {**made.cache.record.problems(), **made.cache.record.problems("a/g")}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_wrong_is_told_once_for_each_thing_and_each_object(kind):
+    right, wrong, other = (copy.deepcopy(each) for each in KINDS[kind])
+    made = Desk().feed(group("g")).apply()
+    made.feed(wrong).apply()
+    assert len(told(made, kind)) == 1
+    made.modify(wrong).apply()
+    assert told(made, kind) == []
+    made.modify(other).apply()
+    assert len(told(made, kind)) == 1
+    made.modify(right).apply()
+    assert told(made, kind) == []
+    assert not problems(made)
+    made.modify(wrong).apply()
+    assert len(told(made, kind)) == 1
+    made.delete(wrong).apply()
+    assert not problems(made)
+    made.feed(wrong).apply()
+    assert len(told(made, kind)) == 1
+
+
+@pytest.mark.parametrize(
+    ("gates", "taken"),
+    [
+        ((), False),
+        ((f"{QUEUE_ADMISSION}=true",), True),
+        ((f"{QUEUE_ADMISSION}=True",), True),
+        ((f"{QUEUE_ADMISSION}=false",), False),
+        (("Else=true",), False),
+        ((f"{QUEUE_ADMISSION}=true", "Else=false"), True),
+        ((f"{QUEUE_ADMISSION}=true", f"{QUEUE_ADMISSION}=false"), False),
+        ((f"{QUEUE_ADMISSION}=false", f"{QUEUE_ADMISSION}=true"), True),
+    ],
+)
+def test_the_last_word_on_a_feature_gate_counts(gates, taken):
+    assert Options(feature_gates=gates).takes_gates_off is taken
+
+
+@pytest.mark.parametrize(
+    ("text", "weight"),
+    [
+        ("1", 1),
+        ("7", 7),
+        ("65535", 65535),
+        ("65536", 1),
+        ("99999", 1),
+        ("100000", 1),
+        ("x", 1),
+        ("-3", 1),
+        ("", 1),
+        ("٣", 1),
+    ],
+)
+@pytest.mark.parametrize("late", [False, True], ids=["quota first", "group first"])
+def test_a_namespace_that_is_a_queue_weighs_what_its_quota_says(text, weight, late):
+    made = Desk(options=Options(enable_namespace_as_queue=True))
+    objects = [quota("1", **{names.NAMESPACE_WEIGHT: text}), group("g")]
+    made.feed(*(reversed(objects) if late else objects)).apply()
+    assert (made.cluster.queues["a"].weight, made.cluster.queues["a"].bad) == (weight, "")
+    made.delete(objects[0]).apply()
+    assert made.cluster.queues["a"].weight == 1
