@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from builders import NOW, Desk, group, node, pod, queue
+from builders import NOW, SECOND, Desk, group, node, pod, queue
+from pumice.api import names
 from pumice.cache import required_queues
-from pumice.cache.effects import Bind, Note
+from pumice.cache.effects import Bind, Evict, Note
 from pumice.cache.options import Options
 from pumice.cache.write_paces import WritePaces
 
@@ -76,3 +77,31 @@ def test_answer_about_a_pod_that_is_gone_changes_nothing_and_its_successor_is_bo
     made.cycle()
     assert [(each.uid, each.name) for each in made.world.of(Bind)] == [("new", "p")]
     assert made.task("p").refusal == ""
+
+
+@pytest.mark.parametrize("where", ["there", "elsewhere"])
+def test_bind_whose_answer_was_lost_is_told_when_it_is_seen(where):
+    made, sent = binding()
+    made.settle(sent, "unknown").apply()
+    assert made.world.reads == ["p"]
+    place = sent.node if where == "there" else ({"n1", "n2"} - {sent.node}).pop()
+    made.modify(pod("p", "g", cpu="1", node=place)).apply()
+    assert [note.name for note in made.world.of(Note) if note.reason == "Scheduled"] == ["p"] * (where == "there")
+
+
+@pytest.mark.parametrize("code", ["notfound", "refused", "unavailable", "unknown"])
+def test_eviction_of_a_pod_that_is_said_to_be_gone_is_looked_after_by_a_read(code):
+    made = Desk().feed(node("n1"), group("g"), pod("p", "g", cpu="1", node="n1")).apply()
+    made.cache.evict(made.task("p"), "somebody else")
+    made.settle(made.world.of(Evict)[-1], code).apply()
+    assert made.world.reads == ["p"] * (code == "notfound")
+    made.now += 60 * SECOND
+    made.apply()
+    assert len(made.world.evictions) > 1
+
+
+def test_a_node_offers_what_may_be_used_beyond_though_it_names_no_amount():
+    made = Desk().feed(node("n1", cpu=None, annotations={names.OVERSUBSCRIPTION_CPU: "7"}), node("n2", cpu="1")).apply()
+    column = made.cluster.vocabulary.columns["cpu"]
+    offered = {each: int(made.cluster.nodes.allocatable[made.node(each).row][column]) for each in ("n1", "n2")}
+    assert offered == {"n1": 7, "n2": 1000}

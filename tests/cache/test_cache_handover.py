@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import builders
+from pumice.api import kinds
 from pumice.framework.plugin import Action
 
 WITH_INTERRUPTION = """
@@ -62,6 +63,31 @@ def test_a_gang_that_is_overtaken_is_withheld_whole(event):
     desk.cycle()
     assert desk.world.binds == {}
     assert desk.cluster.nodes.used.sum() == 0 or event[1]["kind"] == "Pod"
+
+
+NATIVE = {
+    "apiVersion": kinds.NATIVE_POD_GROUP.api_version,
+    "kind": "PodGroup",
+    "metadata": builders.metadata("w", "a"),
+    "spec": {"schedulingPolicy": {"gang": {"minCount": 1}}},
+}
+
+
+@pytest.mark.parametrize(
+    ("event", "metadata", "bound"),
+    [
+        ("DELETED", {}, False),
+        ("MODIFIED", {"deletionTimestamp": builders.stamp(1)}, False),
+        ("MODIFIED", {"uid": "another"}, False),
+        ("MODIFIED", {"labels": {"new": "label"}}, True),
+        ("DELETED", {"name": "else"}, True),
+    ],
+)
+def test_a_gang_of_kubernetes_own_is_withheld_if_its_group_goes_or_is_replaced(event, metadata, bound):
+    desk = interrupted_by((event, {**NATIVE, "metadata": {**NATIVE["metadata"], **metadata}}))
+    desk.feed(builders.node("n1"), NATIVE, builders.pod("w-0", cpu="1", schedulingGroup={"podGroupName": "w"}))
+    desk.cycle()
+    assert list(desk.world.binds) == ["w-0"] * bound
 
 
 HARMLESS = {

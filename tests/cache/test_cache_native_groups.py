@@ -82,6 +82,45 @@ def test_what_was_written_before_a_restart_is_not_written_again():
     assert conditions(desk) == []
 
 
+def test_a_condition_that_did_not_arrive_is_written_again_with_the_whole_second_of_its_first_writing():
+    desk = Desk()
+    desk.now += 1_600_000
+    desk.feed(node("n1", cpu="1"), group(), member("g-0"), member("g-1"))
+    desk.cycle()
+    for count in (1, 2):
+        sent = [each for each in desk.world.of(Patch) if each.kind is kinds.NATIVE_POD_GROUP]
+        assert len(sent) == count
+        desk.settle(sent[-1], "unavailable").apply()
+    assert (
+        desk.now < desk.cache.next_wake() <= desk.now + 60_000_000
+    )  # the first failure costs no pause, the second does
+    desk.now = desk.cache.next_wake()
+    desk.apply()
+    first, second, third = conditions(desk)
+    assert first == second == third
+    assert first[0]["lastTransitionTime"] == "2026-01-01T00:00:01Z"
+
+
+def test_a_group_that_runs_starts_again_where_it_stood():
+    desk = Desk().feed(node("n1"), group(count=2), member("g-0", node="n1"), member("g-1", node="n1")).apply()
+    assert desk.cluster.jobs["a/g@scheduling.k8s.io"].status.phase == "Running"
+    desk = Desk().feed(node("n1"), group(count=2), member("g-0", node="n1"), member("g-1")).apply()
+    assert desk.cluster.jobs["a/g@scheduling.k8s.io"].status.phase == "Inqueue"
+
+
+def test_what_is_wrong_with_a_group_is_told_until_it_is_right_or_gone():
+    wrong = group(count=0)
+    desk = Desk().feed(wrong, member("g-0")).apply()
+    key = "a/g@scheduling.k8s.io"
+    assert "minCount" in str(desk.cache.record.problems(key))
+    desk.modify(group(count=1)).apply()
+    assert desk.cache.record.problems(key) == {}
+    desk.modify(wrong).apply()
+    assert desk.cache.record.problems(key)
+    desk.delete(wrong).apply()
+    assert desk.cache.record.problems(key) == {}
+
+
 OWNED = [{"apiVersion": "batch/v1", "kind": "Job", "name": "j", "uid": "u", "controller": True}]
 
 

@@ -40,3 +40,37 @@ def test_a_budget_of_which_only_the_name_is_left_says_nothing_any_more():
 def test_a_budget_that_changes_its_owner_leaves_the_old_one():
     made = desk().modify(budget(3, uid="another")).apply()
     assert made.cluster.jobs["a/owner"].min_member == 1
+
+
+def keys(made):
+    return {task.name: task.job_key for task in made.cluster.tasks.values()}
+
+
+def test_only_pods_without_a_group_belong_to_others_once_the_rules_are_others():
+    made = builders.Desk().feed(builders.group("g"), builders.pod("alone"), builders.pod("member", "g")).apply()
+    apart = {"alone": "", "member": "a/g"}
+    assert keys(made) == apart
+    for kube_batch, expected in ((True, {"alone": "a/a.alone", "member": "a/g"}), (False, apart)):
+        made.cache.follow(kube_batch=kube_batch, now=made.now)
+        assert keys(made.apply()) == expected
+        assert ("a/a.alone" in made.cluster.jobs) is kube_batch
+
+
+def test_an_implicit_group_stays_until_its_last_pod_has_gone():
+    made = desk()
+    second = builders.pod("second", cpu="1")
+    second["metadata"]["ownerReferences"] = [OWNER]
+    made.feed(second).delete(builders.pod("p", cpu="1")).apply()
+    assert made.cluster.jobs["a/owner"].group is not None
+    made.delete(second).apply()
+    assert "a/owner" not in made.cluster.jobs
+
+
+def test_the_largest_of_several_budgets_counts_while_it_is_there():
+    larger = budget(5)
+    larger["metadata"]["name"] = "larger"
+    made = desk().feed(larger).apply()
+    assert made.cluster.jobs["a/owner"].min_member == 5
+    assert made.delete(larger).apply().cluster.jobs["a/owner"].min_member == 3
+    assert made.delete(budget(3)).apply().cluster.jobs["a/owner"].min_member == 1
+    assert made.feed(larger).apply().cluster.jobs["a/owner"].min_member == 5
