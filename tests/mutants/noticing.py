@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from tests.mutants.putting_in import Functions
     from tests.mutants.tracing import Run
 
-LONGEST = 1.0  # seconds of a test that is still worth its time
 MEMORY = 8 << 30  # bytes of addresses; whoever asks for more is noticed
 FAVOURITES = 5  # tests that noticed most in a file, and are asked first
 PATIENCE = 120.0  # seconds by the wall, and ten times the usual, after which a change counts as hanging
@@ -111,11 +110,18 @@ class Trying:
     """A plugin for pytest that runs tests with one change after the other, instead of once."""
 
     def __init__(
-        self, found: list[Mutant], roots: tuple[str, ...], *, budget: float, workers: int, known: Path | None
+        self,
+        found: list[Mutant],
+        roots: tuple[str, ...],
+        *,
+        budget: float,
+        longest: float,
+        workers: int,
+        known: Path | None,
     ) -> None:
         self._found = found
         self._roots = tuple(str(Path(root).resolve()) for root in roots)
-        self._budget, self._workers, self._known = budget, workers, known
+        self._budget, self._longest, self._workers, self._known = budget, longest, workers, known
         self._items: dict[str, pytest.Item] = {}
         self._functions: Functions = {}
         self._runs: dict[str, Run] = {}
@@ -188,7 +194,7 @@ class Trying:
     def _record(self, items: list[pytest.Item], out: BinaryIO) -> None:
         for item, following in zip(items, [*items[1:], None], strict=True):
             self._failed = False
-            signal.setitimer(signal.ITIMER_PROF, LONGEST)
+            signal.setitimer(signal.ITIMER_PROF, self._longest)
             with tracing.Tracer(self._roots) as tracer:
                 item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
             signal.setitimer(signal.ITIMER_PROF, 0)
@@ -255,10 +261,11 @@ def tried(
     *,
     budget: float,
     workers: int,
+    longest: float = 1.0,
     known: Path | None = None,
 ) -> list[Verdict]:
     """Try every change with the tests that could notice it."""
-    trying = Trying(found, roots, budget=budget, workers=workers, known=known)
+    trying = Trying(found, roots, budget=budget, longest=longest, workers=workers, known=known)
     pytest.main(["-q", "-s", "-n", "0", "-p", "no:cacheprovider", *tests], plugins=[trying])
     sys.stdout.flush()
     return trying.verdicts
