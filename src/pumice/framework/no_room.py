@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from pumice.framework.reasons import FitSummary
     from pumice.framework.session import Session
     from pumice.model.job import Job
+    from pumice.model.nodes import NodeTable
     from pumice.model.queue import Queue
     from pumice.model.resources import Request
     from pumice.model.task import Task
@@ -24,13 +25,14 @@ _SEVERAL: Final = -1
 class NoRoom:
     """The most and the least that any node has, resource by resource, once all that is being released is gone; true until some node changes."""
 
-    __slots__ = ("_least", "_most", "_nodes", "_position", "_session", "_taken", "_told")
+    __slots__ = ("_least", "_most", "_nodes", "_position", "_roomiest", "_session", "_taken", "_told")
 
     def __init__(self, session: Session) -> None:
         self._session = session
         self._taken = session.shortcuts.equal_jobs and session.independence.equals_share_answers
         self._position = -1
         self._nodes = 0
+        self._roomiest: list[int] = []  # by resource, the row that had most of it
         self._most: list[int] = []
         self._least: list[int] = []
         self._told: dict[tuple[int, int], FitSummary] = {}
@@ -59,17 +61,28 @@ class NoRoom:
         """Return the resource that every node lacks before any other, several if not all lack the same first; None if a node may have enough."""
         table = self._session.cluster.nodes
         if self._position != table.position:
+            if self._is_there(table, request):
+                return None
             self._position, self._nodes = table.position, table.count
             room = table.view(released=True).future_idle
-            self._most, self._least = (
-                (room.max(axis=0).tolist(), room.min(axis=0).tolist()) if table.count else ([], [])
-            )
+            self._roomiest = room.argmax(axis=0).tolist() if table.count else []
+            self._most = [int(room[row, column]) for column, row in enumerate(self._roomiest)]
+            self._least = room.min(axis=0).tolist() if table.count else []
         most, least, first = self._most, self._least, True
         for column, needed in request.listed if most else ():
             if needed > most[column]:
                 return column if first and column != PODS else _SEVERAL
             first = first and needed <= least[column]
         return None
+
+    def _is_there(self, table: NodeTable, request: Request) -> bool:
+        """Tell whether nodes that once had most of something have enough of it now: then nobody has to look at all nodes again after each placement."""
+        if table.count < self._nodes:
+            return False
+        return all(
+            column < len(self._roomiest) and table.future_idle_at((self._roomiest[column], column)) >= needed
+            for column, needed in request.listed
+        )
 
     def _everywhere(self, column: int) -> FitSummary:
         """Say that all nodes lack one thing."""

@@ -1,0 +1,51 @@
+"""Whether anybody has room is known without looking at all nodes after each placement, and is what looking at all of them gives."""
+
+import random
+
+import pytest
+
+import builders
+from pumice.framework.no_room import NoRoom
+
+POLICY = 'actions: "allocate"\ntiers:\n- plugins:\n  - name: gang\n  - name: predicates\n'
+
+
+def is_too_large(cluster, task):
+    """Look at every node: too large is who asks for more of something than any of them will have free."""
+    rooms = [cluster.nodes.future_idle_at(record.row).tolist() for record in cluster.nodes.by_name.values()]
+    asked = enumerate(task.shape.request.vector.tolist())
+    return any(needed > max(room[column] for room in rooms) for column, needed in asked)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_what_is_remembered_of_nodes_is_what_they_have(seed):
+    chance = random.Random(seed)  # noqa: S311  drawn the same each time
+    desk = builders.Desk(POLICY)
+    nodes = [
+        builders.node(f"n{each}", cpu=str(chance.randint(1, 6)), memory=f"{chance.randint(1, 6)}Gi")
+        for each in range(4)
+    ]
+    desk.feed(*nodes)
+    for each in range(12):
+        asked = {"cpu": str(chance.randint(1, 4)), "memory": f"{chance.randint(1, 4)}Gi"}
+        desk.feed(builders.group(f"g{each}", 1), builders.pod(f"p{each}", f"g{each}", **asked))
+    session = desk.session()
+    known, waiting, statement = NoRoom(session), list(desk.cluster.tasks.values()), session.statement()
+    answers = set()
+    for _ in range(60):
+        asking = chance.choice(waiting)
+        answers.add(known.is_too_large(asking))
+        assert known.is_too_large(asking) == is_too_large(desk.cluster, asking)
+        placed = [task for task in waiting if task.node is not None]
+        if placed and chance.random() < 0.3:
+            statement.discard()
+            statement = session.statement()
+        elif asking.node is None and not is_too_large(desk.cluster, asking):
+            fitting = [
+                record
+                for record in desk.cluster.nodes.by_name.values()
+                if (desk.cluster.nodes.idle_at(record.row) >= asking.shape.request.vector).all()
+            ]
+            if fitting:
+                statement.allocate([asking], [chance.choice(fitting)])
+    assert seed > 0 or answers == {True, False}
