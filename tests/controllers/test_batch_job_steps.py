@@ -5,6 +5,8 @@ from __future__ import annotations
 import itertools
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from workload_objects import START, at, stamp
 
 from pumice.api import duration, kinds
@@ -373,7 +375,7 @@ def test_an_index_counts_once_and_only_below_the_completions():
         4, *(pod(name, "Succeeded", index=place) for name, place in zip("abcd", (1, 1, 3, 4), strict=True))
     )
     tally = tallying.Tally({**owner, "status": {"completedIndexes": "0,1,9"}}, owned)
-    assert (tally.completed, tally.succeeded, tally.new_successes) == ({0, 1, 3}, 3, 1)
+    assert (listed(tally.completed), tally.succeeded, tally.new_successes) == ([0, 1, 3], 3, 1)
     assert tally.written() == {"uncountedTerminatedPods": {}, "succeeded": 3, "completedIndexes": "0,1,3"}
     assert len(tally.released(over=False)) == 4
     none = tallying.Tally(owner, [pod("a", index=1)])
@@ -385,12 +387,47 @@ def test_an_index_counts_once_and_only_below_the_completions():
 def test_indexes_are_written_as_ranges_of_three_and_more_and_read_back():
     for count in range(7):
         for chosen in itertools.combinations(range(6), min(count, 6)):
-            text = indexes.write(chosen)
-            assert indexes.parse(text, 6) == set(chosen)
-    assert indexes.write([7, 0, 2, 3, 4, 5, 9, 10]) == "0,2-5,7,9,10"
-    assert indexes.write([0, 1, 2]) == "0-2"
-    assert indexes.parse("0,2-5,x,3-,-4,7", 5) == {0, 2, 3, 4}
-    assert indexes.parse(None, 5) == set()
+            text = indexes.write(indexes.Indexes().with_others(chosen))
+            assert listed(indexes.parse(text, 6)) == sorted(chosen)
+    assert indexes.write(indexes.Indexes().with_others([7, 0, 2, 3, 4, 5, 9, 10])) == "0,2-5,7,9,10"
+    assert indexes.write(indexes.Indexes().with_others([0, 1, 2])) == "0-2"
+    assert listed(indexes.parse("0,2-5,x,3-,-4,7", 5)) == [0, 2, 3, 4]
+    assert listed(indexes.parse(None, 5)) == []
+    assert listed(indexes.parse("9" * 5000 + f",1-{'9' * 5000},3", 5)) == [3]
+
+
+def listed(found):
+    return [index for each in found.ranges for index in each]
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 30), st.integers(0, 30)), max_size=8),
+    st.integers(0, 25),
+    st.sets(st.integers(0, 30)),
+)
+def test_ranges_of_indexes_are_the_set_that_they_stand_for(pairs, most, others):
+    text = ",".join(f"{first}-{last}" for first, last in pairs)
+    plain = {index for first, last in pairs for index in range(first, last + 1) if index < most}
+    found = indexes.parse(text, most)
+    assert listed(found) == sorted(plain)
+    more = found.with_others(others)
+    assert listed(more) == sorted(plain | others)
+    assert len(more) == len(plain | others)
+    assert [index in more for index in range(32)] == [index in plain | others for index in range(32)]
+    assert list(more.missing(most)) == [index for index in range(most) if index not in plain | others]
+    assert indexes.parse(indexes.write(more), 31).ranges == more.ranges
+    assert all(before.stop < after.start for before, after in itertools.pairwise(more.ranges))
+
+
+def test_indexes_of_which_there_are_two_thousand_millions_cost_nothing():
+    most = 10**9
+    owner, owned = indexed(most, pod("a", "Succeeded", index=most - 2))
+    tally = tallying.Tally({**owner, "status": {"completedIndexes": f"0-{most - 3}"}}, owned)
+    assert tally.written()["completedIndexes"] == f"0-{most - 2}"
+    assert (tally.succeeded, tally.new_successes) == (most - 1, 1)
+    assert list(tally.completed.missing(most)) == [most - 1]
+    owner, _ = indexed(2**31 - 1)
+    assert tallying.Tally({**owner, "status": {"completedIndexes": "0-2147483647"}}, []).succeeded == 2**31 - 1
 
 
 def test_a_job_that_has_enough_says_so_at_once_and_that_it_is_complete_when_all_its_pods_are_gone():

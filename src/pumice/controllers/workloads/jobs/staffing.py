@@ -124,7 +124,7 @@ def _plain(job: Manifest, count: int, observed: Observed) -> Iterator[Manifest]:
 def _indexed(job: Manifest, tally: Tally, count: int, observed: Observed) -> Iterator[Manifest]:
     busy = {tallying.index(pod) for pod in tally.active}
     busy |= {tallying.index(pod) for pod in tally.terminating} if tally.only_failed else set()
-    missing = (each for each in range(tally.completions or 0) if each not in busy and each not in tally.completed)
+    missing = (each for each in tally.completed.missing(tally.completions or 0) if each not in busy)
     for _, place in zip(range(count), missing, strict=False):
         name, namespace = manifests.name(job), job["metadata"].get("namespace", "")
         free = naming.free_names(f"{name}-{place}-", namespace, manifests.uid(job), observed, place)

@@ -57,13 +57,13 @@ class Tally:
         self.counted_failed = manifests.number(status, "failed") + gone
         self.left_failed = [each for each in bad if each in self._tracked]
         if self.indexed:
-            before = set(self.completed)
-            self.completed |= {
-                place for pod in ended_well if (place := index(pod)) is not None and place < (self.completions or 0)
-            }
+            before, places = len(self.completed), map(index, ended_well)
+            self.completed = self.completed.with_others(
+                place for place in places if place is not None and place < (self.completions or 0)
+            )
             self.succeeded = self.counted_succeeded = len(self.completed)
             self.left_succeeded: list[str] = []
-            self.new_successes = len(self.completed - before)
+            self.new_successes = len(self.completed) - before
             return
         good = {**dict.fromkeys(self._good), **{manifests.uid(pod): None for pod in ended_well}}
         self.succeeded = manifests.number(status, "succeeded") + len(good)
