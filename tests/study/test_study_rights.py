@@ -165,8 +165,32 @@ def test_nobody_is_told_that_a_job_is_not_there_who_may_not_see_all_jobs(waiting
     file = user_with(server, tmp_path, own, namespace=space)
     result = asked(file, "explain", "job", "llama", "-n", "elsewhere")
     assert result.exit_code == rights.STATUS
-    assert "as far as you may read" in result.output
-    assert "list podgroups.scheduling.volcano.sh" in result.output
+    first, second = result.output.strip().splitlines()
+    assert first.startswith("Error: refused, since it could be wrong: you may not list ")
+    assert "list podgroups.scheduling.volcano.sh" in first
+    assert first.endswith(": whether job llama is there, and what belongs to it, cannot be seen")
+    assert "- {apiGroups: [scheduling.volcano.sh], resources: [podgroups], verbs: [list]}" in second
+
+
+def test_who_may_edit_jobs_and_see_no_groups_is_not_told_that_there_are_none(waiting, tmp_path):
+    server, space = waiting
+    task = {"name": "t", "replicas": 1, "template": {"spec": {"containers": [{"name": "c", "image": "x"}]}}}
+    made = {
+        "apiVersion": "batch.volcano.sh/v1alpha1",
+        "kind": "Job",
+        "metadata": {"name": "edited"},
+        "spec": {"minAvailable": 1, "tasks": [task]},
+    }
+    server.call("POST", f"/apis/batch.volcano.sh/v1alpha1/namespaces/{space}/jobs", made)
+    editor = [
+        {"apiGroups": ["batch.volcano.sh"], "resources": ["jobs"], "verbs": ["*"]},
+        {"apiGroups": [""], "resources": ["pods"], "verbs": ["*"]},
+    ]
+    result = asked(user_with(server, tmp_path, editor, namespace=space), "explain", "job", "edited", "-n", space)
+    assert result.exit_code == rights.STATUS
+    first = result.output.splitlines()[0]
+    assert "has no PodGroup" not in result.output
+    assert "you may not list podgroups.scheduling.volcano.sh, in all namespaces: whether job edited is there" in first
 
 
 def test_a_policy_that_may_not_be_read_has_to_be_given(waiting, tmp_path):

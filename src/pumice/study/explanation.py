@@ -145,7 +145,7 @@ def _found(state: State, request: Request) -> str:
     """Find what is meant; where the user does not see all of its kind, nobody says that it is not there."""
     try:
         return naming.find(state, request.what, request.name, request.namespace)
-    except StudyError as error:
+    except StudyError:
         unseen = [
             each
             for each in rights.wanting(state, None, given_policy=True)
@@ -154,7 +154,8 @@ def _found(state: State, request: Request) -> str:
         hidden = [each for each in unseen if not each.denied.read_in or each.denied.read_in != _namespace(request)]
         if not hidden:
             raise
-        raise rights.RightsError(f"{error}, as far as you may read: {rights.told(hidden)}") from None
+        why = f"whether {request.what} {request.name} is there, and what belongs to it, cannot be seen"
+        raise rights.RightsError(f"refused, since it could be wrong: {rights.told(hidden, why)}") from None
 
 
 def _namespace(request: Request) -> str:

@@ -179,13 +179,13 @@ def rules_to_add(denied: Iterable[Denied]) -> tuple[str, ...]:
     )
 
 
-def told(missing: list[Wanting]) -> str:
-    """Say in a line why an answer is refused, and in another what is to be done."""
+def told(missing: list[Wanting], why: str = "") -> str:
+    """Say in a line why an answer is refused, if not for another reason then for that of the first right, and in another what is to be done."""
     rights = ", ".join(each.denied.right for each in missing)
     rights += "" if all(each.denied.names for each in missing) else ", in all namespaces"
     lines = " ".join(rules_to_add(each.denied for each in missing))
     return (
-        f"you may not {rights}: {missing[0].why}\n"
+        f"you may not {rights}: {why or missing[0].why}\n"
         f"the rules to add: {lines}, or bind the role that has all: "
         f"kubectl create clusterrolebinding NAME --clusterrole={ROLE} --user=YOU"
     )
