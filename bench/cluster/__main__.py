@@ -90,6 +90,7 @@ def _measurements(server: ApiServer, folder: Path, *, peers_too: bool) -> dict[s
     }
     if peers_too:
         made["waiting peers"] = lambda: peer_waiting.measure(connected, kubeconfig, folder, _tell)
+        made["first bind"] = lambda: outside.first_binds(connected, kubeconfig, folder, _tell)
         made["peers"] = lambda: [peers.measure(connected, kubeconfig, folder, _tell)]
     made["many pods"] = lambda: starting.many_pods(connected, kubeconfig, folder, _tell)
     return made

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from bench.cases import Figure
-from bench.cluster import bare_process, load, rig, starting, watching
+from bench.cluster import bare_process, load, peers, rig, starting, watching
 from pumice.cache.options import Options
 from pumice.kube import errors
 from pumice.kube.calls.client import Client
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 GANGS, SIZE, ROUNDS = 300, 20, 4
 PODS = GANGS * SIZE
+STARTS = 3  # beside a peer
 PATIENCE = 60.0
 
 
@@ -170,6 +171,44 @@ async def _followed(connection: Connection, pids: Sequence[int], run: Run) -> Bu
     times = sorted(bound.at.values())
     rate = (PODS - 1) / (times[-1] - times[0])
     return Burst(times[0] - started, rate, own / PODS, served / PODS, total / PODS)
+
+
+def first_binds(connection: Connection, kubeconfig: Path, folder: Path, tell: Callable[[str], None]) -> list[Figure]:
+    """Take turns with kube-scheduler in starting beside the same pods, which have no groups there, until one of them is bound."""
+    asyncio.run(_warm(connection))
+    own, other = list[tuple[float, float]](), list[tuple[float, float]]()
+    for number in range(STARTS):
+        run: Run = functools.partial(starting.scheduler, kubeconfig, folder / f"first-{number}.log", "--v=0")
+        own.append(asyncio.run(_first(connection, run, "volcano")))
+        run = functools.partial(peers.running, kubeconfig, folder / f"first-peer-{number}.log")
+        other.append(asyncio.run(_first(connection, run, peers.SCHEDULER)))
+        tell(f"start {number + 1} of {STARTS}: {_started(own[-1:])}, kube-scheduler {_started(other[-1:])}")
+    name, fastest = f"from start to first bind beside a peer, {PODS:,} pods waiting", min(other)[0]
+    most, taken = max(fastest + 0.5, 1.5 * fastest), min(own)[0]
+    note = f"the fastest of {STARTS} starts each; {_started(own)}, kube-scheduler {_started(other)}; load {os.getloadavg()[0]:.1f}"
+    return [
+        Figure(name=name, value=taken, unit="s", target=f"<= {most:.2f}", holds=taken <= most, note=note),
+        Figure(name=f"{name}, by kube-scheduler", value=fastest, unit="s", target="-", holds=True),
+    ]
+
+
+def _started(starts: Sequence[tuple[float, float]]) -> str:
+    seconds, spent = (_listed([each[part] for each in starts]) for part in (0, 1))
+    return f"{seconds} s, of processor time {spent}"
+
+
+async def _first(connection: Connection, run: Run, scheduler: str) -> tuple[float, float]:
+    """Return after how many seconds of a process the first of many pods is seen bound, and how much processor time it had used by then."""
+    async with Client(connection, qps=100_000, burst=100_000) as client:
+        await load.clear(client)
+        await load.gangs(client, GANGS, SIZE, scheduler)
+        async with watching.watched(client) as bound:
+            started = time.perf_counter()
+            with run() as process:
+                await bound.reach(1, PATIENCE)
+                spent = watching.processor_seconds(process.pid)
+        await load.clear(client)
+    return min(bound.at.values()) - started, spent
 
 
 def _inside(connection: Connection, pids: Sequence[int]) -> Burst:

@@ -21,6 +21,7 @@ LONG_WAYS = [
     (equal_holders.EqualHolders, "_kind", lambda *_: None),
     (held_back.HeldBack, "known", lambda *_: None),
     (Handlers, "look_around", property(lambda _: True, lambda *_: None)),
+    (takeover.Found, "is_any_offered", True),  # each claimant is asked about all who hold room
 ]
 
 
@@ -54,6 +55,21 @@ def test_what_is_said_of_a_kind_of_holders_is_what_asking_about_each_would_give(
         for seed in SEEDS:
             Life(seed, name).told()
     assert min(said[True, True], said[False, True]) > 10, said
+
+
+def test_who_is_like_a_claimant_to_whom_nobody_with_held_room_is_offered_is_not_asked_about_again(monkeypatch):
+    calls, asked = Counter(), takeover.holders
+
+    def counting(*args):
+        calls[len(stories)] += 1
+        return asked(*args)
+
+    monkeypatch.setattr(takeover, "holders", counting)
+    stories = []
+    stories.append(told("shared"))
+    stories.append(told("shared", LONG_WAYS[-1]))
+    assert stories[0] == stories[1]
+    assert calls[0] < calls[1], calls
 
 
 def test_every_short_cut_is_taken_in_these_lives(monkeypatch):

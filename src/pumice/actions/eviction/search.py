@@ -67,8 +67,9 @@ class Search:
         self.deeper = [DEEPER]
         self._proposers = Proposers(session, rules)
         self.starving = Starving(session, rules)
-        # The kinds of claimants for which nobody helped since a plan was carried out last, and what was said.
+        # The kinds of claimants for which nobody helped since a plan was carried out last, and what was said; and to which of them none of those who hold room was offered.
         self._hopeless: dict[Hashable, str] = {}
+        self._unoffered: dict[Hashable, None] = {}
 
     def serve(self, queue: Queue, job: Job) -> None:
         """Make plans for a job: one for the members its minimum needs, then one for each further member, while it starves."""
@@ -120,20 +121,25 @@ class Search:
                 # What was offered while a plugin broke down about one claimant says nothing about its equals.
                 self._proposers = Proposers(self.session, self.rules)
                 self.starving.forget()
-                self._hopeless.clear()
+                self._forget_hopeless()
         return found
+
+    def _forget_hopeless(self) -> None:
+        self._hopeless.clear()
+        self._unoffered.clear()
 
     def _seek(self, queue: Queue, job: Job, tasks: Sequence[Task], done: Callable[[], bool]) -> bool:
         self.session.findings.attempt(job)
         self.session.observer.sought(self.rules.name)
         kind = self._kind(job, tasks)
         refused = self._hopeless.get(kind) if kind is not None else None
-        # Who takes held room over must not be taken from in turn: there it is a candidate itself, of whom plugins may know more.
-        if refused is None or (self.session.reserved and self._is_more_known_of_candidates):
+        # Who takes held room over must not be taken from in turn: there it is a candidate itself, of whom plugins may know more. Who is offered none is no candidate.
+        knows_all = kind in self._unoffered or not self._is_more_known_of_candidates
+        if refused is None or (self.session.reserved and not knows_all):
             with self.session.lending.planning(queue, self.session.cluster.queue_sums.held(queue.row)):
                 refused = self._sought(Wanted(queue, job, tasks, done), kind, refused)
         if refused is None:
-            self._hopeless.clear()
+            self._forget_hopeless()
             return True
         if not self.rules.within:
             # What was found between jobs says more than that the job's own pods do not help.
@@ -145,14 +151,18 @@ class Search:
     def _sought(self, wanted: Wanted, kind: Hashable, known: str | None) -> str | None:
         """Look for a plan, if need be on room that is held for somebody weaker; returns why there is none, which may be known of other room."""
         refused = self._settle(wanted) if known is None else known
-        weaker = takeover.holders(self.session, self.rules, wanted.claimant) if refused is not None else None
-        if weaker:
-            with takeover.lifted(self.session, weaker) as lifted, self.session.attempt(wanted.job, passing=True):
+        if refused is None:
+            return None
+        weaker = takeover.holders(self.session, self.rules, wanted.claimant)
+        if weaker.jobs:
+            with takeover.lifted(self.session, weaker.jobs) as lifted, self.session.attempt(wanted.job, passing=True):
                 if self._settle(wanted) is None:
                     lifted.keep()
                     return None
-        elif kind is not None and refused is not None and refused.startswith(telling.NOTHING_HELPS):
+        elif kind is not None and refused.startswith(telling.NOTHING_HELPS):
             self._hopeless[kind] = refused
+            if not weaker.is_any_offered:
+                self._unoffered[kind] = None
         return refused
 
     def _kind(self, job: Job, tasks: Sequence[Task]) -> Hashable:

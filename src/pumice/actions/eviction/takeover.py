@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from pumice.actions.eviction import asking, votes
 from pumice.actions.eviction.equal_holders import EqualHolders
@@ -21,12 +21,20 @@ if TYPE_CHECKING:
     from pumice.model.task import Task
 
 
-def holders(session: Session, rules: Rules, claimant: Task) -> list[Job]:
+class Found(NamedTuple):
+    """The jobs whose held room a claimant may have, and whether any that hold some would be offered to it, if only to be refused since they could take it back."""
+
+    jobs: list[Job]
+    is_any_offered: bool
+
+
+def holders(session: Session, rules: Rules, claimant: Task) -> Found:
     """Return the jobs with held room whose members the claimant could evict by the same rules if they ran."""
     if not session.reserved:
-        return []
+        return Found([], is_any_offered=False)
+    asked = _Asked()
     is_alone = len(_asking_too(session, claimant)) == 1
-    equal = EqualHolders(session, rules, claimant, could_evict, could_evict if is_alone else is_offered)
+    equal = EqualHolders(session, rules, claimant, asked.could_evict, asked.could_evict if is_alone else is_offered)
     kinds = resting.of(session).kinds(session)
     safe = set[str]().union(*[kind for kind in kinds if equal.are_safe(list(kind.values()))])
     waiting: dict[str, list[Task]] = {}
@@ -35,7 +43,27 @@ def holders(session: Session, rules: Rules, claimant: Task) -> list[Job]:
             continue
         if task.job is not None and task.job is not claimant.job and task.status in TENTATIVE:
             waiting.setdefault(task.job.key, []).append(task)
-    return [session.cluster.jobs[key] for key, tasks in waiting.items() if equal.could_be_evicted(tasks)]
+    found = [session.cluster.jobs[key] for key, tasks in waiting.items() if equal.could_be_evicted(tasks)]
+    return Found(found, is_any_offered=asked.is_any_offered)
+
+
+class _Asked:
+    """Asks about holders, and remembers whether any was offered."""
+
+    def __init__(self) -> None:
+        self.is_any_offered = False
+
+    def could_evict(self, session: Session, rules: Rules, claimant: Task, tasks: Sequence[Task]) -> bool:
+        """Tell whether a claimant could evict tasks if they ran, and they could not evict it in turn."""
+        statement = session.statement()
+        with statement.trial():
+            places = _where_offered(statement, rules, claimant, tasks)
+            if not places:
+                return False
+            self.is_any_offered = True
+            statement.suppose(tasks, [None] * len(tasks), Status.PENDING)
+            members = _asking_too(session, claimant)
+            return not any(_would_be_offered(statement, rules, members, tasks, each) for each in places)
 
 
 def is_offered(session: Session, rules: Rules, claimant: Task, tasks: Sequence[Task]) -> bool:
@@ -47,14 +75,7 @@ def is_offered(session: Session, rules: Rules, claimant: Task, tasks: Sequence[T
 
 def could_evict(session: Session, rules: Rules, claimant: Task, tasks: Sequence[Task]) -> bool:
     """Tell whether a claimant could evict tasks if they ran, and they could not evict it in turn."""
-    statement = session.statement()
-    with statement.trial():
-        places = _where_offered(statement, rules, claimant, tasks)
-        if not places:
-            return False
-        statement.suppose(tasks, [None] * len(tasks), Status.PENDING)
-        members = _asking_too(session, claimant)
-        return not any(_would_be_offered(statement, rules, members, tasks, each) for each in places)
+    return _Asked().could_evict(session, rules, claimant, tasks)
 
 
 def _where_offered(statement: Statement, rules: Rules, claimant: Task, tasks: Sequence[Task]) -> list[NodeRecord]:
