@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -50,6 +51,8 @@ _GARBAGE = "400"
 """How much may be thrown away, in percent of what is kept, before programs written in Go look for it: four times what they do by themselves saves a fifth of their time."""
 _TRUSTED = os.devnull
 """Whom programs trust that are not told whom: nobody, as reading what this machine trusts takes them a tenth of their start and no test needs it."""
+_WAITING = ("tests/up/", "tests/web/")
+"""Where most tests start programs and wait for them."""
 _LEFT_OUT = pytest.StashKey[dict[str, int]]()
 _MISSING = pytest.StashKey[tuple[str, ...]]()
 
@@ -89,10 +92,8 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Take out what cannot run; last, so that only what would have run is counted. Workers put first what needs a server, and then what takes long."""
+    """Take out what cannot run; last, so that only what would have run is counted. Workers have an order of their own."""
     config.stash[_MISSING] = missing = _missing(items)
-    if hasattr(config, "workerinput"):
-        items.sort(key=_order)
     if _in_ci():
         missing = tuple(marker for marker in missing if marker in _BEYOND_CI)
     counts = config.stash[_LEFT_OUT]
@@ -103,6 +104,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if left_out:
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if not _lacking(item, missing)]
+    if hasattr(config, "workerinput"):
+        items[:] = dealt(items, config.workerinput["workercount"])
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -117,13 +120,26 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
     return True
 
 
-def _order(item: pytest.Item) -> tuple[bool, bool, bool]:
-    """Say which tests come first in a worker: those that need the server that they share, those that need others besides, and of each those that take long."""
-    return (
-        _comes_later(item),
-        item.get_closest_marker("apart") is not None,
-        item.get_closest_marker("long") is None,
-    )
+def dealt(items: Sequence[pytest.Item], workers: int) -> list[pytest.Item]:
+    """Order tests for workers, each of whom gets a run of equal length and takes from the ends of others later on.
+
+    The first one begins with what needs a server, the last one with what takes long or waits for programs: meanwhile others compute, and who is done last has
+    short tests left.
+    """
+    served = sorted((item for item in items if not _comes_later(item)), key=_order)
+    slow = sorted((item for item in items if _comes_later(item) and _is_slow(item)), key=_order)
+    quick = [item for item in items if _comes_later(item) and not _is_slow(item)]
+    before = max(0, len(items) - math.ceil(len(items) / workers) - len(served))
+    return [*served, *quick[:before], *slow, *quick[before:]]
+
+
+def _order(item: pytest.Item) -> tuple[bool, bool]:
+    """Put what takes long first, and what needs a server of its own after what needs that of all."""
+    return item.get_closest_marker("apart") is not None, item.get_closest_marker("long") is None
+
+
+def _is_slow(item: pytest.Item) -> bool:
+    return item.get_closest_marker("long") is not None or item.nodeid.startswith(_WAITING)
 
 
 def _comes_later(item: pytest.Item) -> bool:

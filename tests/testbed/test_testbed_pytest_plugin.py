@@ -1,4 +1,5 @@
 import os
+import random
 import subprocess
 import sys
 from pathlib import Path
@@ -6,7 +7,7 @@ from pathlib import Path
 import pytest
 from fake_programs import programs
 
-from testbed import provide
+from testbed import provide, pytest_plugin
 
 ROOT = Path(provide.__file__).parents[1]
 TESTS = """
@@ -109,6 +110,32 @@ def test_workers_run_what_needs_another_server_after_what_needs_that_of_all(run,
     _, lines = run("-v", "-p", "xdist", "-n", "1", tests=tests, KUBEBUILDER_ASSETS=str(assets))
     passed = [line.split("::")[1].strip() for line in lines if "PASSED" in line]
     assert passed == ["test_usual", "test_other", "test_plain"]
+
+
+class Item:
+    """A test as it was collected: where it stands, and its markers."""
+
+    def __init__(self, nodeid, *markers):
+        self.nodeid, self.markers = nodeid, markers
+
+    def get_closest_marker(self, name):
+        return name if name in self.markers else None
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_first_worker_begins_with_a_server_and_the_last_one_with_what_waits(seed):
+    chance = random.Random(seed)  # noqa: S311  drawn the same each time
+    kinds = {"served": ("tests/a.py", "kube"), "slow": ("tests/b.py", "long"), "waits": ("tests/up/c.py",)}
+    drawn = [chance.choice([*kinds, *["quick"] * 9]) for _ in range(chance.randint(60, 99))]
+    items = [Item(*kinds.get(kind, ("tests/d.py",))) for kind in drawn]
+    workers = chance.randint(1, 4)
+    given = pytest_plugin.dealt(items, workers)
+    assert sorted(map(id, given)) == sorted(map(id, items))
+    served = sum("kube" in item.markers for item in items)
+    assert all("kube" in item.markers for item in given[:served])
+    slow = {id(item) for item in items if "long" in item.markers or item.nodeid.startswith("tests/up/")}
+    first = served if workers == 1 else len(items) - -(-len(items) // workers)
+    assert {id(item) for item in given[first : first + len(slow)]} == slow
 
 
 SHARING = """
