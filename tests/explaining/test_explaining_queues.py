@@ -31,6 +31,8 @@ def test_a_job_that_was_not_let_in_counts_what_was_let_in_before_it():
     made.feed(pod("b-0", "b", cpu="2"))
     (explained,) = asked(made, ("job", "a/b"))
     assert explained.state == "not let in"
+    held = "queue q holds 3 of its 4 cpu (3 of it let in and not placed yet)"
+    assert explained.cause == f"not let in: {held}, the job asks for 2 more"
     assert "  queue q: cpu 0 held + 3 let in + 2 wanted, ceiling 4" in text(explained)
     assert [(v.plugin, v.answer) for v in explained.votes if v.point == "JobEnqueueable"] == [("proportion", "against")]
 

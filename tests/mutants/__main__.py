@@ -15,8 +15,8 @@ PATHS = ("src/pumice/actions", "src/pumice/framework", "src/pumice/cache", "src/
 SCENARIOS = "tests/mutants/scenario_checks.py"
 TESTS = {  # by the beginning of a path: folders of tests, besides all scenarios, that could notice
     "src/pumice/actions": ("actions", "eviction", "cases", "explaining", "topology"),
-    "src/pumice/framework": ("framework", "actions", "cases", "explaining", "topology", "configuration"),
-    "src/pumice/cache": ("cache", "cases", "faults"),
+    "src/pumice/framework": ("framework", "actions", "eviction", "cases", "explaining", "topology", "configuration"),
+    "src/pumice/cache": ("cache", "cases", "faults", "devices", "actions"),
     "src/pumice/controllers": ("controllers",),
 }
 
