@@ -7,6 +7,7 @@ import json
 import pytest
 
 from builders import SECOND, Desk, group, node, pod
+from pumice.cache import retry_pauses
 from pumice.cache.effects import Bind, Prepare, TakeBack
 from pumice.model.preparations import ClaimGrant, NodeLock
 
@@ -43,6 +44,11 @@ def gang(desk, size, name="g", nodes=("n1",)):
 
 def locks(effect):
     return [each for each in effect.preparations if isinstance(each, NodeLock)]
+
+
+def pause(attempt):
+    """Say how long something waits that failed so often in passing: twice as long with every failure."""
+    return retry_pauses.FIRST_DELAY << (attempt - 1)
 
 
 def test_a_bind_leaves_once_the_lock_is_written():
@@ -86,9 +92,11 @@ def test_what_failed_in_passing_is_written_again_a_few_times(code):
     (prepare,) = gang(desk, 1)
     for attempt in range(1, 5):
         desk.settle(desk.world.of(Prepare)[-1], code).apply()
-        desk.now += 15 * SECOND
-        desk.apply()
-        assert len(desk.world.of(Prepare)) == attempt + 1
+        assert desk.cache.next_wake() == desk.now + pause(attempt)
+        desk.now += pause(attempt) - 1
+        assert len(desk.apply().world.of(Prepare)) == attempt
+        desk.now += 1
+        assert len(desk.apply().world.of(Prepare)) == attempt + 1
         assert desk.world.of(Prepare)[-1] == prepare
     assert desk.world.of(TakeBack) == []
     desk.settle(desk.world.of(Prepare)[-1], code).apply()
@@ -115,12 +123,14 @@ def test_a_refused_bind_gives_its_lock_back_until_that_has_arrived(code):
     desk.settle(bind, code).apply()
     (back,) = desk.world.of(TakeBack)
     assert back.preparations == prepare.preparations
-    desk.settle(back, "unknown").apply()
-    desk.now += 15 * SECOND
-    desk.apply()
+    for attempt in range(1, 5):
+        desk.settle(desk.world.of(TakeBack)[-1], "unknown").apply()
+        desk.now += pause(attempt) - 1
+        assert len(desk.apply().world.of(TakeBack)) == attempt
+        desk.now += 1
+        assert len(desk.apply().world.of(TakeBack)) == attempt + 1
     assert desk.world.of(TakeBack)[-1] == back
     again = len(desk.world.of(TakeBack))
-    assert again > 1
     desk.settle(desk.world.of(TakeBack)[-1]).apply()
     desk.now += 60 * SECOND
     desk.apply()
