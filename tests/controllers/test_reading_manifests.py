@@ -46,7 +46,7 @@ def test_a_share_is_rounded_up_or_down(percent, total):
     assert manifests.scaled(f"{percent}%", total, up=False) == math.floor(exact)
     for count in (percent, str(percent)):
         assert manifests.scaled(count, total, up=True) == percent
-    for nonsense in (-percent, "x", "x%", "", True, None):
+    for nonsense in (-percent, "x", "x%", "2x%", "", True, None):
         assert manifests.scaled(nonsense, total, up=True) == 0
 
 

@@ -146,11 +146,24 @@ def _pod(role, index, phase, **metadata):
     ("phase", "end"), [("Aborting", "Aborted"), ("Completing", "Completed"), ("Terminating", "Terminated")]
 )
 @pytest.mark.parametrize("left", ["Pending", "Running", "Unknown", "going", "Succeeded", "Failed", ""])
-def test_what_is_ending_has_ended_when_nobody_runs_or_goes(phase, end, left):
+@pytest.mark.parametrize("beside", ["Unknown", "Failed", ""])
+def test_what_is_ending_has_ended_when_nobody_runs_or_goes(phase, end, left, beside):
     going = {"deletionTimestamp": "2026-01-01T00:00:00Z"} if left == "going" else {}
     pods = [_pod("a", 0, "Succeeded" if left == "going" else left, **going)] if left else []
+    pods += [_pod("a", 1, beside)] if beside else []
     read = reading.Job({**job(), "status": {"state": {"phase": phase}}})
-    assert states.moved(read, Members(read, pods)) == (end if left in ("Succeeded", "Failed", "") else phase)
+    over = {left, beside} <= {"Succeeded", "Failed", ""}
+    assert states.moved(read, Members(read, pods)) == (end if over else phase)
+
+
+@pytest.mark.parametrize("needed", [1, 2, 3])
+@pytest.mark.parametrize("succeeded", [0, 1, 2, 3])
+def test_a_job_is_complete_with_as_many_successes_as_it_asks_for(succeeded, needed):
+    spec = {"minAvailable": 1, "minSuccess": needed, "tasks": [{"name": "a", "replicas": 4}]}
+    manifest = {"metadata": {"name": "j", "namespace": "a", "uid": "u"}, "spec": spec}
+    read = reading.Job({**manifest, "status": {"state": {"phase": "Running"}}})
+    pods = [_pod("a", index, "Succeeded" if index < succeeded else "Running") for index in range(4)]
+    assert states.moved(read, Members(read, pods)) == ("Completed" if succeeded >= needed else "Running")
 
 
 # ---- what it costs
