@@ -9,6 +9,7 @@ from explaining_worlds import EVERYTHING, GPU, asked
 
 from builders import GANG, Desk, group, node, pod, queue
 from pumice.framework.explaining import queues
+from pumice.model import resources
 
 CAPACITY = EVERYTHING.replace("{name: proportion}", "{name: capacity, enableHierarchy: true}")
 PARENTS = {"team": "root", "left": "team", "right": "team", "apart": "root"}
@@ -90,6 +91,33 @@ def test_what_queues_and_their_jobs_hold_and_ask_for_is_counted(config, seed):
         ceilings = {each.resource: each.ceiling for each in told.dimensions}
         assert ceilings.get("cpu", "") == ("50" if config is CAPACITY else "")
         assert all(bool(each.due) == (config is CAPACITY) for each in told.dimensions)
+
+
+@pytest.mark.parametrize("config", [GANG, CAPACITY], ids=["nobody shares", "capacity"])
+def test_shares_are_what_the_answers_about_queues_say(config):
+    names = sorted(("root", "default", *PARENTS))
+    for seed in range(4):
+        made, told, shares = Desk(config).feed(*Jobs(seed).manifests()), [], []
+        made.scheduler.cycle(
+            lambda explainer, told=told, shares=shares: (
+                shares.extend(explainer.shares()),
+                told.extend(explainer.queue(name) for name in names),
+            )
+        )
+        assert [(each.queue, each.plugin, each.share) for each in shares] == [
+            (each.queue, each.plugin, each.share) for each in told
+        ]
+        for share, queue_told in zip(shares, told, strict=True):
+            for name, each in share.amounts.items():
+                (said,) = [dimension for dimension in queue_told.dimensions if dimension.resource == name]
+                fields = ("held", "asked", "due", "guarantee", "ceiling")
+                amounts = {field: getattr(each, field) for field in fields if getattr(each, field) is not None}
+                assert {field: resources.shown(name, units) for field, units in amounts.items()} == {
+                    field: getattr(said, field) for field in amounts
+                }
+                assert all(getattr(said, field) in ("", "0") for field in fields if field not in amounts)
+            assert share.amounts.keys() >= {each.resource for each in queue_told.dimensions if each.held != "0"}
+            assert "pods" not in share.amounts
 
 
 @pytest.mark.parametrize("beyond", [-1, 0, 1, 3])
