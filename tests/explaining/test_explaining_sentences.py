@@ -107,6 +107,17 @@ def test_pods_that_fit_nowhere_are_named_if_the_gang_needs_one_of_them(small, la
         assert of_job(made).startswith("no node has 1 cpu free")
 
 
+@pytest.mark.parametrize("large", sorted(set(itertools.permutations(("33", "1", "1", "1")))))
+@pytest.mark.parametrize("free", [0, 1, 2])
+def test_a_pod_that_fits_nowhere_is_not_what_keeps_a_gang_that_can_do_without_it_wherever_it_comes(free, large):
+    made = Desk().feed(node("n", cpu="32"), pod("web", scheduler="else", cpu=str(32 - free), node="n"), group("g", 3))
+    made.feed(*(pod(f"g-{i}", "g", cpu=cpu) for i, cpu in enumerate(large)))
+    told = of_job(made)
+    assert told.startswith(
+        f"room for {free} of the 3 pods it needs, then no node has 1 cpu free" if free else "no node has 1 cpu free"
+    )
+
+
 @pytest.mark.parametrize("enforced", [True, False])
 @pytest.mark.parametrize(("spare", "needed"), [*itertools.product((0, 1, 2), (0, 1, 2))])
 def test_pods_that_fit_nowhere_are_named_if_their_role_needs_one_of_them(spare, needed, enforced):

@@ -281,9 +281,11 @@ def _passing(session: Session, job: Job) -> str:
     if session.findings.phase(job) == names.PHASE_PENDING and (vote := session.findings.kept_out.get(job.key)):
         return f"not let in: {vote.cause or vote.reason}"
     errors = session.findings.errors(job)
-    for uid, failure in errors.items():
-        task = job.tasks.get(uid)
-        return _head(session, job, failure) + _of_failure(session, task, failure) if task is not None else ""
+    failed = [(job.tasks[uid], failure) for uid, failure in errors.items() if uid in job.tasks]
+    if failed:
+        # It may start without a member that could never have a node, or that would have been told of before.
+        task, failure = next((each for each in failed if not session.outlooks.of(each[0]).never), failed[0])
+        return _head(session, job, failure) + _of_failure(session, task, failure)
     if refused := next((task.refusal for task in job.pending.values() if task.refusal), ""):
         return refused
     said = standings.verdict(session, job)
