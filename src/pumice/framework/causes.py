@@ -280,11 +280,8 @@ def _passing(session: Session, job: Job) -> str:
     """Say what keeps a job waiting that may pass by itself: it was not let in, its queue or the nodes have no room, a bind was refused."""
     if session.findings.phase(job) == names.PHASE_PENDING and (vote := session.findings.kept_out.get(job.key)):
         return f"not let in: {vote.cause or vote.reason}"
-    errors = session.findings.errors(job)
-    failed = [(job.tasks[uid], failure) for uid, failure in errors.items() if uid in job.tasks]
-    if failed:
-        # It may start without a member that could never have a node, or that would have been told of before.
-        task, failure = next((each for each in failed if not session.outlooks.of(each[0]).never), failed[0])
+    if (decisive := _decisive(session, job)) is not None:
+        task, failure = decisive
         return _head(session, job, failure) + _of_failure(session, task, failure)
     if refused := next((task.refusal for task in job.pending.values() if task.refusal), ""):
         return refused
@@ -295,6 +292,18 @@ def _passing(session: Session, job: Job) -> str:
         lack = queue_room.lack(session, queue, _wanted(job))
         return said.text if lack is None else str(lack)
     return said.text
+
+
+def _decisive(session: Session, job: Job) -> tuple[Task, FitSummary] | None:
+    """Return the member that keeps a job waiting and why: the first one, but one that could never have a node only if there is no other, as the job may start without it."""
+    first: tuple[Task, FitSummary] | None = None
+    for uid, failure in session.findings.errors(job).items():
+        if (task := job.tasks.get(uid)) is None:
+            continue
+        if not session.outlooks.of(task).never:
+            return task, failure
+        first = first or (task, failure)
+    return first
 
 
 def _head(session: Session, job: Job, failure: FitSummary) -> str:
