@@ -98,6 +98,7 @@ HARMLESS = {
     "another node is deleted": ("DELETED", builders.node("n7")),
     "another group is deleted": ("DELETED", builders.group("h", 2)),
     "a new group": ("ADDED", builders.group("h", 2)),
+    "the group changes something else": ("MODIFIED", builders.group("g", 2, minResources={"cpu": "1"})),
     "the group's own status": ("MODIFIED", builders.group("g", 2, phase="Inqueue")),
     "a pod that cannot be read": ("ADDED", builders.pod("x", node="n2", cpu="-1", scheduler="other")),
 }
@@ -134,6 +135,12 @@ def test_the_next_cycle_decides_on_what_overtook_the_last():
 def test_a_foreign_pod_that_came_and_went_again_withholds_nothing():
     foreign = builders.pod("x", node="n2", cpu="2", scheduler="other")
     desk = gang(interrupted_by(("ADDED", foreign), ("DELETED", foreign)))
+    desk.cycle()
+    assert desk.world.binds.keys() == {"g-0", "g-1"}
+
+
+def test_a_minimum_that_was_raised_and_put_back_withholds_nothing():
+    desk = gang(interrupted_by(("MODIFIED", builders.group("g", 3)), ("MODIFIED", builders.group("g", 2))))
     desk.cycle()
     assert desk.world.binds.keys() == {"g-0", "g-1"}
 

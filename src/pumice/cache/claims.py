@@ -147,10 +147,9 @@ class Claims:
         self._freeing = {key: version for key, version in self._freeing.items() if key in devices.claims}
         for key, reason in wanted.items():
             claim = devices.claims.get(key)
-            version = claim.metadata.resource_version if claim is not None else ""
-            if claim is None or self._freeing.get(key) == version:
+            if claim is None or self._freeing.get(key) == claim.metadata.resource_version:
                 continue
-            self._freeing[key] = version
+            self._freeing[key] = claim.metadata.resource_version
             self._cache.world.send(_freed(claim))
             self._cache.record.say("dynamic resources", f"claim {key}: its devices are taken back: {reason}")
 

@@ -253,14 +253,11 @@ class Preparing:
         return tuple(each for each in wanted if not (isinstance(each, NodeLock) and each in relied_on))
 
     def forget(self, uid: str) -> None:
-        """Drop everything about a pod, written or not."""
+        """Drop what was begun for a pod, as if it had never been: nothing is taken back."""
         number = self._party_of.get(uid)
         if number is not None:
             self._leave(number)
         self._written.pop(uid, None)
-        self._decided.pop(uid, None)
-        if self._returning.pop(uid, None) is not None:
-            self._cache.cluster.devices.release(_holder(uid))
 
     # -- time --------------------------------------------------------------------------------------------------
 
