@@ -6,6 +6,7 @@ import pytest
 
 from pumice.api import kinds
 from pumice.controllers import device_claims
+from pumice.controllers.queueing import observed
 from pumice.sim.cluster import SimulatedCluster
 from pumice.sim.identity import Key
 
@@ -134,10 +135,56 @@ def test_a_pod_that_goes_without_having_had_a_node_is_done_with_its_claims():
     assert not found(cluster)["status"].get("reservedFor")
 
 
-def test_a_consumer_that_is_no_pod_is_not_judged():
-    group = {"apiGroup": "scheduling.k8s.io", "resource": "podgroups", "name": "g", "uid": "u"}
-    cluster = settled(claim(status={"allocation": GIVEN, "reservedFor": [group]}))
-    assert found(cluster)["status"]["reservedFor"] == [group]
+@pytest.mark.parametrize(
+    "consumer",
+    [
+        {"apiGroup": "scheduling.k8s.io", "resource": "podgroups"},
+        {"apiGroup": "example.com", "resource": "pods"},
+        {"resource": "services"},
+    ],
+)
+def test_a_consumer_that_is_no_pod_is_not_judged(consumer):
+    other = {**consumer, "name": "g", "uid": "u"}
+    cluster = settled(claim(status={"allocation": GIVEN, "reservedFor": [other]}))
+    assert found(cluster)["status"]["reservedFor"] == [other]
+
+
+@pytest.mark.parametrize(
+    ("owner", "concerned"),
+    [
+        ({"kind": "Pod", "name": "p", "controller": True}, [("a", "p")]),
+        ({"kind": "Pod", "name": "p", "controller": False}, []),
+        ({"kind": "Job", "name": "p", "controller": True}, []),
+        (None, []),
+    ],
+)
+def test_a_claim_concerns_the_pod_that_controls_it(owner, concerned):
+    given = claim()
+    if owner is not None:
+        given["metadata"]["ownerReferences"] = [{"apiVersion": "v1", "uid": "u", **owner}]
+    found = device_claims.PodClaims().concerns(kinds.RESOURCE_CLAIM, given, observed.Observed([]))
+    assert list(found) == concerned
+
+
+@pytest.mark.parametrize(
+    ("entry", "waits"),
+    [
+        ({"name": "gpu", "resourceClaimTemplateName": "t"}, True),
+        ({"name": "gpu", "resourceClaimTemplateName": "other"}, False),
+        ({"name": "gpu", "resourceClaimName": "t"}, False),
+        ({"name": 7, "resourceClaimTemplateName": "t"}, False),
+        ({"resourceClaimTemplateName": "t"}, False),
+        ("gpu", False),
+    ],
+)
+def test_a_template_concerns_the_pods_of_its_namespace_that_name_it_and_can_be_read(entry, waits):
+    known = observed.Observed([])
+    for namespace in ("a", "b"):
+        waiting = pod(claims=[entry])
+        waiting["metadata"] = {**waiting["metadata"], "namespace": namespace, "uid": namespace, "resourceVersion": "1"}
+        known.feed(kinds.POD, "ADDED", waiting)
+    found = device_claims.PodClaims().concerns(kinds.RESOURCE_CLAIM_TEMPLATE, TEMPLATE, known)
+    assert list(found) == [("a", "p")] * waits
 
 
 def test_another_pod_of_the_same_name_does_not_inherit_a_reservation():

@@ -353,7 +353,7 @@ def stood_by(jobs):
 
 
 def test_who_stands_by_keeps_nothing_of_what_has_gone_and_looks_at_all_that_is_there_when_it_leads():
-    counting, turns = stood_by(3000)
+    counting, turns = stood_by(1200)
     assert len(turns.queue) <= engine._FEW_WAITING + 1
     assert turns.observed._vanished == {}
     turns.feed(kinds.POD, "ADDED", of("stays", 100_000))
