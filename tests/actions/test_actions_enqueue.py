@@ -103,3 +103,32 @@ def test_a_listener_that_breaks_down_costs_one_job_its_turn():
     record = desk.cycle()
     assert [desk.cluster.jobs[f"a/g{number:02}"].phase for number in range(6)] == ["Pending"] + ["Inqueue"] * 5
     assert "cannot hear" in record.explain("a/g00")
+
+
+class Moody(Plugin):
+    """Lets nobody in, each time for the next of its reasons."""
+
+    name = "moody"
+    points = frozenset({"JobEnqueueable"})
+    reasons = ("too early", "too early", "too late")
+
+    def open(self, session):
+        reason = self.reasons[min(session.number, len(self.reasons)) - 1]
+        session.job_enqueueable.add(lambda _: reject(reason))
+
+
+def test_a_group_without_pods_is_told_of_every_other_reason_that_keeps_it_out():
+    text = 'actions: "enqueue"\ntiers:\n- plugins: [{name: gang}, {name: moody}]\n'
+    desk = Desk(text, Moody).feed(node("n0"), group("g", 1, minResources={"cpu": "1"}))
+    said = []
+    for number in range(len(Moody.reasons)):
+        desk.cycle(seconds=600)
+        desk.feed(node(f"another-{number}"))  # so that there is a cycle, which is not about the group
+        said.append([m for patch in desk.world.patches("PodGroup") for m in messages(patch)])
+    assert [[reason for reason in ("too early", "too late") if reason in " ".join(each)] for each in said] == [
+        ["too early"], ["too early"], ["too early", "too late"]
+    ]  # fmt: skip
+
+
+def messages(patch):
+    return [condition["message"] for condition in patch.body["status"]["conditions"]]

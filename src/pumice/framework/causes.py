@@ -288,10 +288,9 @@ def _passing(session: Session, job: Job) -> str:
     said = standings.verdict(session, job)
     if said is None:
         return ""
-    if said.source == "allocate" and (queue := session.queue_of(job)) is not None:
-        lack = queue_room.lack(session, queue, _wanted(job))
-        return said.text if lack is None else str(lack)
-    return said.text
+    queue = session.queue_of(job)
+    lack = None if queue is None else queue_room.lack(session, queue, _wanted(job))
+    return said.text if lack is None else str(lack)
 
 
 def _decisive(session: Session, job: Job) -> tuple[Task, FitSummary] | None:

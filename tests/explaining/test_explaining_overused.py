@@ -1,0 +1,51 @@
+"""A queue that has enough: what its waiting jobs and the queue itself say of that."""
+
+from __future__ import annotations
+
+import pytest
+from explaining_worlds import asked
+
+from builders import Desk, group, node, pod, queue
+from pumice.framework.plugin import Plugin
+
+TEXT = """
+actions: "allocate"
+tiers:
+- plugins: [{{name: gang}}, {{name: predicates}}, {{name: {}}}]
+"""
+
+
+class Judging(Plugin):
+    """Has had enough of queues whose name begins with `full`, and knows nothing of amounts."""
+
+    name = "judging"
+
+    def open(self, session):
+        session.overused.add(lambda queue: "it had its turn" if queue.name.startswith("full") else None)
+
+
+def waiting(policy, where, *more):
+    desk = Desk(TEXT.format(policy), Judging).feed(node("n1", cpu="8"), *more)
+    desk.feed(group("g", 1, queue=where), pod("g-0", "g", cpu="2"))
+    return desk
+
+
+@pytest.mark.parametrize(("where", "said"), [("full-up", "it had its turn"), ("free", "")])
+def test_whoever_calls_a_queue_overused_is_quoted_by_it_and_its_jobs(where, said):
+    desk = waiting("judging", where, queue("full-up"), queue("free"))
+    of_queue, of_job = asked(desk, ("queue", where), ("job", "a/g"))
+    assert of_queue.overused == said
+    if said:
+        assert of_job.cause == f"queue {where} is overused: {said}"
+    else:
+        assert desk.world.binds == {"g-0": "n1"}
+
+
+@pytest.mark.parametrize("asks", [2, 4])
+def test_of_a_queue_that_is_known_to_lack_room_its_jobs_are_told_that_instead(asks):
+    desk = waiting("judging}, {name: capacity", "full-up", queue("full-up", capability={"cpu": "6"}))
+    desk.feed(pod("g-0", "g", cpu=str(asks))).feed(group("r", 1, queue="full-up"), pod("r-0", "r", cpu="4", node="n1"))
+    of_queue, of_job = asked(desk, ("queue", "full-up"), ("job", "a/g"))
+    assert of_queue.overused == "it had its turn"
+    lacks = "queue full-up holds 4 of its 6 cpu, the job asks for 4 more"
+    assert of_job.cause == (lacks if asks > 2 else "queue full-up is overused: it had its turn")
