@@ -13,10 +13,11 @@ from tests.mutants import changing, noticing
 
 PATHS = ("src/pumice/actions", "src/pumice/framework", "src/pumice/cache", "src/pumice/controllers")
 SCENARIOS = "tests/mutants/scenario_checks.py"
+WORLDS = "tests/mutants/world_checks.py"
 TESTS = {  # by the beginning of a path: folders of tests, besides all scenarios, that could notice
     "src/pumice/actions": ("actions", "eviction", "cases", "explaining", "topology"),
     "src/pumice/framework": ("framework", "actions", "eviction", "cases", "explaining", "topology", "configuration"),
-    "src/pumice/cache": ("cache", "cases", "faults", "devices", "actions"),
+    "src/pumice/cache": ("cache", "cases", "faults", "devices", "actions", "study"),
     "src/pumice/controllers": ("controllers",),
 }
 
@@ -73,7 +74,8 @@ def _tests(files: list[str]) -> list[str]:
         each.name for each in sorted(Path("scenarios").iterdir()) if each.is_dir()
     )
     wanted = [TESTS[beginning] for beginning in TESTS if any(file.startswith(beginning) for file in files)]
-    return [SCENARIOS, *dict.fromkeys(f"tests/{folder}" for folders in wanted for folder in folders)]
+    worlds = [WORLDS] if any("eviction" in folders for folders in wanted) else []
+    return [SCENARIOS, *worlds, *dict.fromkeys(f"tests/{folder}" for folders in wanted for folder in folders)]
 
 
 def _tell(verdicts: list[noticing.Verdict], seconds: float) -> None:
