@@ -32,10 +32,8 @@ def main() -> None:
     )
     parser.add_argument("--again", type=Path, help="try those that nobody noticed, by the output of an earlier run")
     parser.add_argument("--runs", type=Path, help="a file that keeps which lines each test runs, for the next sample")
-    parser.add_argument("--budget", type=float, default=5.0, help="seconds of tests for one change")
-    parser.add_argument(
-        "--longest", type=float, default=1.0, help="seconds, while it is traced, of a test that is still worth its time"
-    )
+    parser.add_argument("--budget", type=float, default=10.0, help="seconds of tests for one change")
+    parser.add_argument("--longest", type=float, default=5.0, help="seconds of a test that is still worth its time")
     parser.add_argument("--workers", type=int, default=2, help="how many processes")
     options = parser.parse_args()
     files = [str(file) for path in options.paths for file in _files(Path(path))]

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from tests.mutants.tracing import Run
 
 MEMORY = 8 << 30  # bytes of addresses; whoever asks for more is noticed
+TRACED = 1.0  # seconds for which a test is traced, which makes it several times as slow
 FAVOURITES = 5  # tests that noticed most in a file, and are asked first
 PATIENCE = 120.0  # seconds by the wall, and ten times the usual, after which a change counts as hanging
 NOT_PUT_IN, NOBODY = b"?", b"-"
@@ -194,8 +195,8 @@ class Trying:
     def _record(self, items: list[pytest.Item], out: BinaryIO) -> None:
         for item, following in zip(items, [*items[1:], None], strict=True):
             self._failed = False
-            signal.setitimer(signal.ITIMER_PROF, self._longest)
             with tracing.Tracer(self._roots) as tracer:
+                _limit(tracer, self._longest)
                 item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
             signal.setitimer(signal.ITIMER_PROF, 0)
             pickle.dump((item.nodeid, None if self._failed else tracer.run()), out)
@@ -241,6 +242,18 @@ class Trying:
         print(verdict, flush=True)  # noqa: T201
 
 
+def _limit(tracer: tracing.Tracer, longest: float) -> None:
+    """Trace a test for a while, in which it mostly shows what it runs, then only time it; whoever takes too long ends the process."""
+
+    def leave_alone(*_: object) -> None:
+        tracer.stop()
+        signal.signal(signal.SIGPROF, signal.SIG_DFL)
+        signal.setitimer(signal.ITIMER_PROF, max(0.01, longest - TRACED))
+
+    signal.signal(signal.SIGPROF, leave_alone)
+    signal.setitimer(signal.ITIMER_PROF, min(TRACED, longest))
+
+
 def _entries(told: bytes) -> list[tuple[str, Run | None]]:
     """Read what was taken down of each test, as far as it was told."""
     found, stream = [], io.BytesIO(told)
@@ -261,7 +274,7 @@ def tried(
     *,
     budget: float,
     workers: int,
-    longest: float = 1.0,
+    longest: float = 5.0,
     known: Path | None = None,
 ) -> list[Verdict]:
     """Try every change with the tests that could notice it."""

@@ -156,7 +156,7 @@ def test_every_change_is_tried_and_told_with_the_test_that_noticed_it(path, tmp_
     (tmp_path / "test_small.py").write_text(TESTS)
     code = (
         "from tests.mutants import changing, noticing\n"
-        f"noticing.tried(changing.mutants({path!r}), [{str(tmp_path)!r}], ({path!r},), budget=5.0, workers=2)"
+        f"noticing.tried(changing.mutants({path!r}), [{str(tmp_path)!r}], ({path!r},), budget=5.0, longest=1.5, workers=2)"
     )
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.splitlines()
     by = {line.partition("  ->  ")[2]: line.partition(" ")[0] for line in told if "  ->  " in line}

@@ -42,9 +42,13 @@ class Tracer:
         sys.settrace(self._called)
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def stop(self) -> None:
+        """Take down no more."""
         sys.settrace(None)
         threading.settrace(None)  # type: ignore[arg-type]  the stubs know no end of it
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
         self._seconds = time.process_time() - self._began
 
     def run(self) -> Run:
