@@ -1,0 +1,69 @@
+"""Small parts of plans, each held against what is obvious: where members may go, and in which orders they are tried."""
+
+from __future__ import annotations
+
+import itertools
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import tiny_checks
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pumice.actions.eviction import ping_pong
+from pumice.actions.eviction import plan as plans
+
+ROWS = st.none() | st.lists(st.integers(0, 9), unique=True).map(sorted)
+
+
+def rows(given):
+    return None if given is None else np.array(given, dtype=np.int64)
+
+
+@pytest.mark.parametrize("sub_groups_are_bound", [(), (False,), (False, True)])
+@given(ROWS, ROWS)
+def test_a_member_goes_where_both_the_domain_and_its_sub_group_are(sub_groups_are_bound, domain, reached):
+    """Inside a domain only sub-groups that are bound to one of their own are narrower."""
+    plan = SimpleNamespace(
+        domain=None if domain is None else SimpleNamespace(rows=rows(domain)),
+        job=SimpleNamespace(policies=[SimpleNamespace(topology=bound) for bound in sub_groups_are_bound]),
+        session=SimpleNamespace(topology=SimpleNamespace(reach=lambda _: rows(reached))),
+    )
+    bounds = [domain] if domain is not None and not any(sub_groups_are_bound) else [domain, reached]
+    expected = set(range(10)).intersection(*(each for each in bounds if each is not None))
+    found = plans.Plan.rows(plan, None)
+    assert (set(range(10)) if found is None else set(found.tolist())) == expected
+
+
+def members(sizes):
+    """Make members of some sizes; equal ones share their shape."""
+    shapes = {size: SimpleNamespace(request=SimpleNamespace(vector=np.array([size]))) for size in sizes}
+    made = [SimpleNamespace(shape=shapes[size], size=size) for size in sizes]
+    for each in made:
+        each.likeness = each.size
+    return made
+
+
+@pytest.mark.parametrize("nodes", [2, plans.SMALL, plans.SMALL + 1])
+@given(st.lists(st.integers(1, 4), min_size=1, max_size=plans.FEW + 1))
+def test_members_are_tried_in_their_order_the_largest_first_and_if_there_are_few_in_every_other(nodes, sizes):
+    table = SimpleNamespace(allocatable=np.full((nodes, 1), 8), count=nodes)
+    plan = SimpleNamespace(session=SimpleNamespace(cluster=SimpleNamespace(nodes=table)))
+    plan.is_small = lambda some: plans.Plan.is_small(plan, some)
+    tasks = members(sizes)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(plans.ways, "kind_of", lambda task: task.likeness)
+        found = [[task.size for task in order] for order in plans.orders(plan, tasks)]
+    assert found[0] == sizes
+    if len(set(sizes)) == 1:
+        assert len(found) == 1
+        return
+    assert found[1] == sorted(sizes, reverse=True)
+    every = set(itertools.permutations(sizes)) if len(sizes) <= plans.FEW and nodes <= plans.SMALL else set()
+    assert {tuple(order) for order in found} == every | {tuple(sizes), tuple(found[1])}
+
+
+def test_of_many_pods_it_is_told_in_one_question_whether_a_victim_s_job_would_take_them_back(monkeypatch):
+    monkeypatch.setattr(ping_pong, "LOOKS", 0)
+    assert not tiny_checks.Check(1554).findings  # in which the victims' job would
