@@ -64,55 +64,65 @@ class Foresight:
         self._batch = min(max(BATCH, count // 8), LARGE_BATCH)
         self._taken: dict[int, int] = {}
         self._capacity: dict[int, int] = {}
-        self._known: dict[tuple[int, int], float | None] = {}
+        self._known: dict[
+            int, list[float | None]
+        ] = {}  # scores with one, two, three more, as far as they were looked at
         self._look_around(likely, steps)
 
     def take(self, row: int) -> float | None:
         """Put one more task on a row; returns its score from then on, None if it takes no more."""
         taken = self._taken[row] = self._taken.get(row, 0) + 1
-        if row not in self._capacity:
+        known = self._known.get(row)
+        if known is None:
             self._look_around(self._neighbours(row))
-        if taken >= self._capacity[row]:
-            return None
-        if (row, taken) not in self._known:
+            known = self._known[row]
+        if taken > len(known):
+            if taken >= self._capacity[row]:
+                return None
             self._look_deeper(row, taken)
-        return self._known[row, taken]
+        return known[taken - 1]
 
     def _look_deeper(self, row: int, taken: int) -> None:
         """Look further ahead on a row, and one step on those that may be next: what comes to one comes to those that are like it."""
-        ahead = np.arange(taken, min(taken + DEPTH, self._capacity[row]), dtype=np.int64)
-        after = (np.flatnonzero(self._allowed[row + 1 : row + 1 + self._batch]) + row + 1).tolist()
         others = [
-            other for other in after if self._capacity.get(other, 0) > taken and (other, taken) not in self._known
+            other
+            for other in self._after(row)
+            if len(self._known.get(other, ())) == taken - 1 and self._capacity.get(other, 0) > taken
         ]
-        rows = np.concatenate([np.full(len(ahead), row, dtype=np.int64), np.array(others, dtype=np.int64)])
-        self._look(rows, np.concatenate([ahead, np.full(len(others), taken, dtype=np.int64)]))
+        lengths = np.ones(1 + len(others), dtype=np.int64)
+        lengths[0] = min(DEPTH, self._capacity[row] - taken)
+        self._look(np.array([row, *others], dtype=np.int64), taken, lengths)
 
     def _neighbours(self, row: int) -> Rows:
         """Return a row that turned out to be chosen and some that may be next: many nodes alike are chosen in the order of names."""
-        after = np.flatnonzero(self._allowed[row + 1 : row + 1 + self._batch]) + row + 1
-        new = [other for other in after.tolist() if other not in self._capacity]
-        return np.array([row, *new], dtype=np.int64)
+        return np.array([row, *(other for other in self._after(row) if other not in self._known)], dtype=np.int64)
+
+    def _after(self, row: int) -> list[int]:
+        rows: list[int] = (np.flatnonzero(self._allowed[row + 1 : row + 1 + self._batch]) + row + 1).tolist()
+        return rows
 
     def _look_around(self, rows: Rows, steps: int = 1) -> None:
         """Look some steps ahead on rows, as far as they have room."""
         room = capacity(self._table, rows, self._evaluation.subject.shape, TABLE_LIMIT, released=self._released)
         self._capacity.update(zip(rows.tolist(), room.tolist(), strict=True))
-        lengths = np.clip(room - 1, 0, steps)
-        starts = np.cumsum(lengths) - lengths
-        repeated = np.repeat(rows, lengths)
-        if len(repeated):
-            self._look(repeated, np.arange(1, len(repeated) + 1) - np.repeat(starts, lengths))
+        self._look(rows, 1, np.clip(room - 1, 0, steps))
 
-    def _look(self, rows: Rows, steps: Rows) -> None:
-        points, passed = self._evaluation.foreseen(rows, steps, released=self._released)
-        scores = points.tolist()
-        keys = zip(rows.tolist(), steps.tolist(), strict=True)
-        if passed is None:
-            self._known.update(zip(keys, scores, strict=True))
-        else:
-            for key, score, fits in zip(keys, scores, passed.tolist(), strict=True):
-                self._known[key] = score if fits else None
+    def _look(self, rows: Rows, first: int, lengths: Rows) -> None:
+        """Look at each row with so many more tasks on it and with more, one by one, as many times as is said beside it."""
+        ends = np.cumsum(lengths)
+        scores: list[float | None] = []
+        if ends.any():
+            starts = np.repeat(ends - lengths - first, lengths)
+            points, passed = self._evaluation.foreseen(
+                np.repeat(rows, lengths), np.arange(len(starts)) - starts, released=self._released
+            )
+            scores = points.tolist()
+            if passed is not None:
+                scores = [score if fits else None for score, fits in zip(scores, passed.tolist(), strict=True)]
+        begin = 0
+        for row, end in zip(rows.tolist(), ends.tolist(), strict=True):
+            self._known.setdefault(row, []).extend(scores[begin:end])
+            begin = end
 
 
 def likely_rows(plain: Floats, allowed: Mask, count: int) -> Rows:
