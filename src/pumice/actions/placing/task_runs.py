@@ -213,10 +213,11 @@ def _place_run(turn: Turn, run: list[Task], done: Callable[[], bool]) -> Tried:
                 break
             records = [session.cluster.nodes.records[row] for row in rows]
             batch = run[placed : placed + len(records)]
+            until = None if len(batch) <= _never_enough(turn) else done
             if released:
-                moved = statement.pipeline(batch, records, done, evicted=scope.waits)
+                moved = statement.pipeline(batch, records, until, evicted=scope.waits)
             else:
-                moved = statement.allocate(batch, records, done)
+                moved = statement.allocate(batch, records, until)
             placed += moved
             if moved and done():
                 return Tried(placed, placed - refused, enough=True)
@@ -251,6 +252,14 @@ def lacking(task: Task) -> int:
     if job.policies and sub_job is not None:
         return max(1, sub_job.minimum - sub_job.tally.ready - sub_job.tally.waiting)
     return max(1, job.min_member - job.tally.ready - job.tally.waiting)
+
+
+def _never_enough(turn: Turn) -> int:
+    """Return how many tasks can be enough with the last of them at the earliest: where minimums count no job is ready below its own, so nobody is asked after each."""
+    job = turn.job
+    if job.policies or turn.scope.waits or not turn.session.announced.minimums_count:
+        return 0
+    return minimum.lacking(job.tally, job.min_member)
 
 
 def _choose(session: Session, evaluation: Evaluation, run: list[Task], scope: Scope, *, released: bool) -> list[int]:
