@@ -239,8 +239,8 @@ def _kinds(tasks: Sequence[Task], befores: Sequence[Status]) -> list[int]:
     found: list[int] = []
     job: object = NOBODY
     shape = status = None
-    for number, task in enumerate(tasks):
-        if task.shape is not shape or task.job is not job or befores[number] is not status:
+    for number, (task, before) in enumerate(zip(tasks, befores, strict=True)):
+        if task.shape is not shape or task.job is not job or before is not status:
             found.append(number)
-            job, shape, status = task.job, task.shape, befores[number]
+            job, shape, status = task.job, task.shape, before
     return found

@@ -187,35 +187,45 @@ class Cluster:
 
         Tasks and counts change one by one, so `until` sees each step; the sums follow in one go.
         """
-        if len(tasks) == 1 and until is None:
+        if len(tasks) == 1:
             return self._apply_one(tasks[0], nodes[0], status)
         befores, sources = [task.status for task in tasks], [task.node for task in tasks]
-        kinship = self.kinship if self.kinship.counting else None
-        noted: Job | None = None
+        self.changed += 1
+        if until is None:
+            self._move(tasks, nodes, befores, status)
+            self.accounting.follow(tasks, (sources, nodes), befores, status)
+            return len(tasks)
         moved = 0
         try:
-            for task, record, before in zip(tasks, nodes, befores, strict=True):
-                if kinship is not None:
-                    kinship.moved(task, record, status)
-                if record is not task.node:
-                    self._places.transfer(task, record)
-                task.status, job = status, task.job
-                tally.move(task.tallies, before, status, task.best_effort)
-                if job is not None:
-                    if before is PENDING or status is PENDING:
-                        self._index(task, job)
-                    if job is not noted:
-                        self.note(job)
-                        noted = job
-                moved += 1
-                if until is not None and until():
+            while moved < len(tasks):
+                start, moved = moved, moved + 1
+                self._move(tasks[start:moved], nodes[start:moved], befores[start:moved], status)
+                if until():
                     break
         finally:
             # Also when `until`, which asks plugins, breaks down: the sums must agree with the tasks.
-            self.changed += 1
-            if moved:
-                self.accounting.follow(tasks[:moved], (sources[:moved], nodes[:moved]), befores[:moved], status)
+            self.accounting.follow(tasks[:moved], (sources[:moved], nodes[:moved]), befores[:moved], status)
         return moved
+
+    def _move(
+        self, tasks: Sequence[Task], nodes: Sequence[NodeRecord | None], befores: Sequence[Status], status: Status
+    ) -> None:
+        """Give tasks another node and status, with everything but the sums."""
+        if self.kinship.counting:
+            for task, record in zip(tasks, nodes, strict=True):
+                self.kinship.moved(task, record, status)
+        self._places.transfer(tasks, nodes)
+        tally.move_all(tasks, befores, status)
+        noted: Job | None = None
+        for task, before in zip(tasks, befores, strict=True):
+            task.status, job = status, task.job
+            if job is None:
+                continue
+            if before is PENDING or status is PENDING:
+                self._index(task, job)
+            if job is not noted:
+                self.note(job)
+                noted = job
 
     def _apply_one(self, task: Task, record: NodeRecord | None, status: Status) -> int:
         """Move one task; whoever tries something out does this most often."""
@@ -223,7 +233,7 @@ class Cluster:
         if self.kinship.counting:
             self.kinship.moved(task, record, status)
         if record is not source:
-            self._places.transfer(task, record)
+            self._places.transfer([task], [record])
         task.status = status
         tally.move(task.tallies, before, status, task.best_effort)
         self.changed += 1

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pumice.model.devices.registry import Devices
     from pumice.model.nodes import NodeRecord
     from pumice.model.task import Task
@@ -37,13 +39,17 @@ class Places:
         record.port_users.pop(task.uid, None)
         if task.uid in record.volume_users:
             self._volumes.leave(task, record)
-        if task.shape.constraint_class.has_device_claims or self._devices.is_decided(task.uid):
+        if task.shape.constraint_class.has_device_claims or task.uid in self._devices.reservations:
             self._devices.leave(task)
 
-    def transfer(self, task: Task, record: NodeRecord | None) -> None:
-        """List a task under another node, or under none."""
-        if task.node is not None:
-            self.take(task, task.node)
-        if record is not None:
-            self.put(task, record)
-        task.node = record
+    def transfer(self, tasks: Sequence[Task], records: Sequence[NodeRecord | None]) -> None:
+        """List each task under another node, or under none."""
+        for task, record in zip(tasks, records, strict=True):
+            source = task.node
+            if record is source:
+                continue
+            if source is not None:
+                self.take(task, source)
+            if record is not None:
+                self.put(task, record)
+            task.node = record

@@ -10,6 +10,8 @@ from pumice.model.statuses import Status
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from pumice.model.task import Task
+
 BEST_EFFORT_PENDING = statuses.COUNT
 
 # Asked for every job in every cycle: plain integers index lists several times faster than members of an enumeration.
@@ -80,3 +82,17 @@ def move(tallies: Iterable[Tally], before: Status, after: Status, best_effort: b
         counts[after] += 1
         if best_effort:
             counts[BEST_EFFORT_PENDING] += (after == PENDING) - (before == PENDING)
+
+
+def move_all(tasks: Iterable[Task], befores: Iterable[Status], after: Status) -> None:
+    """Count many tasks under another status, without a call for each."""
+    last, left, reached = None, 0, int(after)
+    for task, before in zip(tasks, befores, strict=True):
+        if before is not last:
+            last, left = before, int(before)
+        for tally in task.tallies:
+            counts = tally.counts
+            counts[left] -= 1
+            counts[reached] += 1
+            if task.best_effort:
+                counts[BEST_EFFORT_PENDING] += (reached == PENDING) - (left == PENDING)
