@@ -80,7 +80,7 @@ def test_a_pod_gets_devices_for_the_resource_and_they_run_out():
     found.cycle()
     assert sorted(bound(found)) == ["p0", "p1"]
     assert sorted(device for devices in given(found).values() for _, _, device in devices) == ["g0", "g1"]
-    (decision,) = found.cluster.devices.reservation("a.p0").decisions
+    (decision,) = found.cluster.devices.reservations.get("a.p0").decisions
     assert decision.made["metadata"]["generateName"] == "p0-extended-resources-"
     assert decision.made["spec"]["devices"]["requests"][0]["name"] == "container-0-request-1"
     assert decision.mappings == (

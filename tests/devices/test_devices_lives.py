@@ -70,7 +70,7 @@ def judge(found):
             assert pool in ("wide", task.node.name)
     for task in found.cluster.tasks.values():
         if task.shape.constraint_class.has_device_claims:
-            assert (task.status is Status.BINDING) == (found.cluster.devices.reservation(task.uid) is not None)
+            assert (task.status is Status.BINDING) == (found.cluster.devices.reservations.get(task.uid) is not None)
     held = {(pool, device) for _, pool, device in found.cluster.devices.uses}
     assert held == set(owners)
     for job in found.cluster.jobs.values():

@@ -94,7 +94,7 @@ def given(found):
             for result in decision.allocation.devices.results
         ]
         for task in found.cluster.tasks.values()
-        if (reservation := found.cluster.devices.reservation(task.uid)) is not None
+        if (reservation := found.cluster.devices.reservations.get(task.uid)) is not None
     }
 
 

@@ -189,7 +189,7 @@ def state(cluster):
         dict(sorted(found.chosen.items())),
         dict(sorted(found.taken.items())),
         {key: sorted(holders) for key, holders in sorted(found._holders.items())},
-        sorted(found._reservations),
+        sorted(found.reservations),
         {key: sorted(users) for key, users in sorted(found._users.items())},
         per_node,
     )
@@ -299,7 +299,7 @@ def test_a_bound_pod_keeps_its_volume_until_the_claim_says_so_itself():
     assert desk.cluster.volumes.taken == {"v0": "a/c0"}
     desk.modify(claim("c0", volume="v0")).apply()
     assert desk.cluster.volumes.taken == {}
-    assert desk.cluster.volumes.reservation("a.g-0") is None
+    assert desk.cluster.volumes.reservations.get("a.g-0") is None
 
 
 @pytest.mark.parametrize("end", ["bind fails", "pod deleted", "claim deleted"])

@@ -105,33 +105,33 @@ class Assumptions:
     def bind(self, tasks: Sequence[Task]) -> Mapping[str, str]:
         """Send binds; a task whose group has gone meanwhile is refused."""
         refused: dict[str, str] = {}
-        prepared = self._prepared(tasks)
-        parties: dict[str, list[Bind]] = {task.job_key: [] for task in tasks if task.uid in prepared}
+        volumes, devices = self._cluster.volumes.reservations, self._cluster.devices.reservations
+        stamped, prepared = self._cluster.with_bind.stamps, self._prepared(tasks)
+        parties: dict[str, list[Bind]] = (
+            {task.job_key: [] for task in tasks if task.uid in prepared} if prepared else {}
+        )
         for task in tasks:
-            if task.node is None or task.node.object is None:
-                refused[task.uid] = "its node has left the cluster"
+            uid, record = task.uid, task.node
+            if record is None or record.object is None:
+                refused[uid] = "its node has left the cluster"
                 continue
-            decided = self._cluster.volumes.reservation(task.uid)
-            if decided is not None and decided.problem:
-                refused[task.uid] = decided.problem
+            decided, taken = volumes.get(uid), devices.get(uid)
+            if problem := (decided is not None and decided.problem) or (taken is not None and taken.problem):
+                refused[uid] = problem
                 continue
-            devices = self._cluster.devices.reservation(task.uid)
-            if devices is not None and devices.problem:
-                refused[task.uid] = devices.problem
-                continue
-            stamps = companion_groups.naming(task) | self._cluster.with_bind.stamps.get(task.uid, {})
-            effect = Bind(
-                namespace=task.namespace, name=task.name, uid=task.uid, node=task.node.name, annotations=stamps
-            )
+            stamps = companion_groups.naming(task)
+            if uid in stamped:
+                stamps |= stamped[uid]
+            effect = Bind(namespace=task.namespace, name=task.name, uid=uid, node=record.name, annotations=stamps)
             if decided is not None:
                 effect = structs.replace(effect, volumes=decided.decisions, volume_patience=decided.patience)
-            if effect.volumes or task.uid in prepared:
+            if effect.volumes or uid in prepared:
                 self._cache.publisher.pods.expect(task, effect.node)
             if task.job_key in parties:
-                self._bindings[task.uid] = Binding(effect, task.node.object, self._now + WHILE_PREPARED)
+                self._bindings[uid] = Binding(effect, record.object, self._now + WHILE_PREPARED)
                 parties[task.job_key].append(effect)
             else:
-                self._send(task.uid, effect, task.node.object)
+                self._send(uid, effect, record.object)
         for effects_of_job in parties.values():
             if effects_of_job:
                 self.preparing.begin(effects_of_job, prepared, self._now)
@@ -141,8 +141,8 @@ class Assumptions:
         """Return what has to be written, or waited for, before tasks are bound, by uid."""
         said, devices = self._cluster.with_bind.preparations, self._cluster.devices
         found: dict[str, tuple[Preparation, ...]] = {}
-        for task in tasks:
-            reservation = devices.reservation(task.uid)
+        for task in tasks if said or devices.reservations else ():
+            reservation = devices.reservations.get(task.uid)
             wanted = said.get(task.uid, ())
             if reservation is not None:
                 undone = self.preparing.is_being_taken_back(task.uid)
@@ -152,8 +152,9 @@ class Assumptions:
         return found
 
     def _send(self, uid: str, effect: Bind, decided_on: core.Node) -> None:
-        sent = self._bindings[uid] = Binding(effect, decided_on, self._now + PATIENCE + effect.volume_patience)
-        self._first_look = min(self._first_look, sent.next_look)
+        deadline = self._now + PATIENCE + effect.volume_patience
+        self._bindings[uid] = Binding(effect, decided_on, deadline)
+        self._first_look = min(self._first_look, deadline)
         self._cache.world.send(effect)
 
     def leave(self, now: int) -> None:

@@ -53,7 +53,7 @@ class Wait(msgspec.Struct, frozen=True):
 
 def preparations_for(task: Task, devices: Devices, *, all_of_it: bool) -> tuple[Preparation, ...]:
     """Return what is to be written for the claims of a pod before it is bound; those that are as they should be are left out, unless they will not stay so."""
-    reservation = devices.reservation(task.uid)
+    reservation = devices.reservations.get(task.uid)
     return tuple(_of(task, reservation, devices, all_of_it=all_of_it)) if reservation is not None else ()
 
 
@@ -89,7 +89,7 @@ def made_name(manifest: Mapping[str, Any], uid: str) -> str:
 
 def unmet(task: Task, devices: Devices, since: int) -> Wait:
     """Say what the devices of a pod still lack; a claim that does not say when it was allocated was so by now."""
-    reservation = devices.reservation(task.uid)
+    reservation = devices.reservations.get(task.uid)
     waiting: list[str] = []
     failed: list[str] = []
     ends = [since + decisions.CONDITION_PATIENCE]

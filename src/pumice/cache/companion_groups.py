@@ -49,5 +49,7 @@ class CompanionGroups:
 
 def naming(task: Task) -> dict[str, str]:
     """Return the annotation by which a pod names the group it belongs to, if it does not yet."""
+    if names.POD_GROUP_PREFIX not in task.job_key:  # asked about every pod that is bound, and most name theirs
+        return {}
     key = native_groups.companion_key(task.pod)
     return {names.GROUP_NAME: key.partition("/")[2]} if key and task.job_key == key else {}

@@ -138,8 +138,8 @@ class Pods:
         decided = devices = None
         if known is not None:
             node = self._cache.assumptions.carry_over(known, made, node)
-            decided = self._cluster.volumes.reservation(uid)
-            devices = self._cluster.devices.reservation(uid)
+            decided = self._cluster.volumes.reservations.get(uid)
+            devices = self._cluster.devices.reservations.get(uid)
             self._cluster.remove_task(known)
         if self._bad.pop(uid, None) is not None:
             self._cache.enable(kinds.POD, pod.metadata, made.job_key)

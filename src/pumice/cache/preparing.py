@@ -102,7 +102,7 @@ class Preparing:
                     namespace=bind.namespace, name=bind.name, uid=bind.uid, node=bind.node, preparations=wanted
                 )
                 party.waiting[bind.uid] = effect
-                if (decided := self._cache.cluster.devices.reservation(bind.uid)) is not None:
+                if (decided := self._cache.cluster.devices.reservations.get(bind.uid)) is not None:
                     self._decided[bind.uid] = decided
                 self._send(party, effect, now)
         if not party.waiting:
@@ -162,7 +162,7 @@ class Preparing:
         cluster = self._cache.cluster
         for uid, bind in party.binds.items():
             task = cluster.tasks.get(uid)
-            if task is None or cluster.devices.reservation(uid) is None:
+            if task is None or cluster.devices.reservations.get(uid) is None:
                 continue
             lacks = claims.unmet(task, cluster.devices, party.since)
             if lacks.failed:

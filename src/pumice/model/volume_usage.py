@@ -30,7 +30,7 @@ class Volumes:
         self._users: dict[str, dict[str, NodeRecord]] = {}  # claim -> uids of pods on nodes
         self._claims_of: dict[str, dict[str, None]] = {}  # volume -> claims that name it
         self._nodes_of: dict[str, dict[str, str]] = {}  # volume -> attachments with their nodes
-        self._reservations: dict[str, Reservation] = {}  # uid of a pod -> what was decided for it
+        self.reservations: dict[str, Reservation] = {}  # uid of a pod -> what was decided for it
         self._holders: dict[str, dict[str, None]] = {}  # claim -> uids of pods that rely on the decision
         self.chosen: dict[str, tuple[str, str]] = {}  # claim -> volume, or none to be made, and node
         self.taken: dict[str, str] = {}  # volume -> claim
@@ -62,7 +62,7 @@ class Volumes:
 
     def reserve(self, uid: str, reservation: Reservation) -> None:
         """Let what was decided for a pod count from now on; two pods that share a claim rely on one decision."""
-        self._reservations[uid] = reservation
+        self.reservations[uid] = reservation
         for decision in reservation.decisions:
             key = decision.key
             self._holders.setdefault(key, {})[uid] = None
@@ -71,12 +71,8 @@ class Volumes:
                 self.taken.setdefault(decision.volume, key)
         self.decided += 1
 
-    def reservation(self, uid: str) -> Reservation | None:
-        """Return what was decided for a pod and is not done yet."""
-        return self._reservations.get(uid)
-
     def _release(self, uid: str) -> None:
-        reservation = self._reservations.pop(uid, None)
+        reservation = self.reservations.pop(uid, None)
         if reservation is None:
             return
         for decision in reservation.decisions:
@@ -99,12 +95,12 @@ class Volumes:
         if holders is None:
             return
         for uid in holders:
-            reservation = self._reservations[uid]
+            reservation = self.reservations[uid]
             rest = tuple(decision for decision in reservation.decisions if decision.key != claim)
             if rest:
-                self._reservations[uid] = msgspec.structs.replace(reservation, decisions=rest)
+                self.reservations[uid] = msgspec.structs.replace(reservation, decisions=rest)
             else:
-                del self._reservations[uid]
+                del self.reservations[uid]
         self._forget(claim)
         self.decided += 1
 

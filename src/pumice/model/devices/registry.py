@@ -81,7 +81,7 @@ class Devices:
         self.to_delete: dict[str, str] = {}
         self._users: dict[str, dict[str, NodeRecord]] = {}  # claim -> uids of pods on nodes
         self._claims_of: dict[str, tuple[str, ...]] = {}  # uid of a pod on a node -> its claims
-        self._reservations: dict[str, ClaimReservation] = {}
+        self.reservations: dict[str, ClaimReservation] = {}
         self.withdrawn: dict[
             str, ClaimReservation
         ] = {}  # of pods that left their node, for those that come back in the same cycle
@@ -321,7 +321,7 @@ class Devices:
 
     def reserve(self, uid: str, reservation: ClaimReservation) -> None:
         """Let what was decided for a pod count from now on; pods that share a claim rely on one decision."""
-        self._reservations[uid] = reservation
+        self.reservations[uid] = reservation
         for decision in reservation.decisions:
             key = decision.key
             self._holders.setdefault(key, {})[uid] = None
@@ -329,14 +329,6 @@ class Devices:
                 self.in_flight[key] = decision.allocation
                 self._count(key, decision.allocation, 1)
         self.used += 1
-
-    def is_decided(self, uid: str) -> bool:
-        """Tell whether something was decided for a pod and is not void."""
-        return uid in self._reservations
-
-    def reservation(self, uid: str) -> ClaimReservation | None:
-        """Return what was decided for a pod and is not void."""
-        return self._reservations.get(uid)
 
     def release(self, uid: str) -> None:
         """Let what was decided for somebody not count any more."""
@@ -348,7 +340,7 @@ class Devices:
         return tuple(self._holders.get(key, ()))
 
     def _release(self, uid: str) -> None:
-        reservation = self._reservations.pop(uid, None)
+        reservation = self.reservations.pop(uid, None)
         if reservation is not None:
             self.withdrawn[uid] = reservation
         for decision in reservation.decisions if reservation is not None else ():

@@ -277,7 +277,7 @@ class DeviceRules:
             if run.step is Step.EVICT or not run.tasks[0].shape.constraint_class.has_device_claims:
                 continue
             for task, record in zip(run.tasks, run.targets, strict=True):
-                if record is None or self._devices.reservation(task.uid) is not None:
+                if record is None or self._devices.reservations.get(task.uid) is not None:
                     continue
                 found = self._again(task, record) or self._decided(task, record)
                 if not isinstance(found, str):
