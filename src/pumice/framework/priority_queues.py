@@ -34,9 +34,6 @@ class Keyed(Protocol[T_contra]):
     def arranged(self, items: Sequence[T_contra], step: Callable[[list[Key]], R]) -> R:
         """Do something that compares the keys of items; where they cannot be compared, leave out whose part that is and do it again."""
 
-    def mend(self, error: Exception, items: Sequence[T_contra], keys: Sequence[Key]) -> None:
-        """Leave out the part because of which keys could not be compared; if there is none, the exception goes on."""
-
     def leave_tree_out(self, error: Exception, items: Sequence[T_contra]) -> None:
         """Do without the order along the tree, whose branches could not be compared."""
 
@@ -242,10 +239,10 @@ class HeapQueue(Generic[T]):
         return begun + [entry[2] for entry in self._heap] if self._heap else begun
 
     def _mend(self, error: Exception) -> None:
-        """Have everything ordered anew, without the part that could not be compared."""
-        entries = list(self._tickets.values())
-        self._ordering.mend(error, [entry[2] for entry in entries], [entry[0] for entry in entries])
-        self._stale = True
+        """Have everything ordered anew, which leaves out the part that cannot be compared, if it was not just a key that counts no more."""
+        if not (self._stale or self._heap or self._sorted):
+            raise error
+        self._heap, self._sorted, self._stale = [], [], True
 
     def _next(self) -> Entry[T]:
         """Return the entry of the first item, which holds its ticket still."""
