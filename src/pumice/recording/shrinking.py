@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from typing import TYPE_CHECKING, Any, Final
 
 from pumice.api import duration, kinds, names
@@ -10,6 +9,7 @@ from pumice.model import native_groups
 from pumice.recording import reducing, verdicts
 from pumice.scenario.stage import SimulatedStage
 from pumice.scenario.view import Counts
+from pumice.sim import structure
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -63,7 +63,7 @@ class Trial:
 
     def _run(self, objects: Sequence[Manifest]) -> JobVerdict | None:
         stage = SimulatedStage(self._policy, self._options, self._known)
-        stage.apply(copy.deepcopy(list(objects)))
+        stage.apply([structure.copied(each) for each in objects])
         stage.connect()
         nodes = {_key(m): m.get("spec", {}).get("nodeName", "") for m in objects if m["kind"] == "Pod"}
         for _ in range(self.cycles):
@@ -116,7 +116,7 @@ def _presentable(objects: Sequence[Manifest], trial: Trial) -> list[Manifest]:
 
 def _tidy(manifest: Manifest) -> Manifest:
     """Leave out what the API server fills in, and what follows from the rest."""
-    made = copy.deepcopy(manifest)
+    made = structure.copied(manifest)
     for field in _IDENTITY:
         made["metadata"].pop(field, None)
     status = made.pop("status", {})

@@ -98,6 +98,12 @@ class Watch:
         self._next = self._log.after(version)
         self._bookmarks = bookmarks
         self._told = version
+        self._asked = -1  # the version of the history when it was last asked
+
+    @property
+    def is_idle(self) -> bool:
+        """Tell whether nothing at all has been written since the events were last taken."""
+        return self._asked == self._history.version
 
     def poll(self) -> list[WatchEvent]:
         """Give the events since the last poll, as copies that the caller may change."""
@@ -110,6 +116,7 @@ class Watch:
             raise errors.GoneError(
                 f"{self.kind.plural}: {log.dropped - self._next} events after version {self._told} were compacted; list again"
             )
+        self._asked = self._history.version
         events = log.events[self._next - log.dropped :]
         if events:
             self._next += len(events)

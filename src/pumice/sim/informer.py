@@ -36,6 +36,8 @@ class Informer:
     def poll(self) -> list[Arrival]:
         """Give what has changed since the last poll, everything at the first."""
         if self._watch is not None:
+            if self._watch.is_idle:
+                return []
             try:
                 return self._followed(self._watch)
             except errors.GoneError:

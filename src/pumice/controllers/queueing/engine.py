@@ -25,7 +25,7 @@ from pumice.api import duration
 from pumice.cache import effects
 from pumice.controllers.queueing import observed as knowing
 from pumice.controllers.queueing import requests, work_queue
-from pumice.controllers.queueing.controller import Remembering
+from pumice.controllers.queueing.controller import remembered_by
 from pumice.controllers.queueing.readers import Readers
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ class Engine:
         self._spares = spares
         self._tell = tell
         self._complain = complain
-        self._remembered = tuple(each.remembered if isinstance(each, Remembering) else () for each in self._controllers)
+        self._remembered = tuple(remembered_by(each) for each in self._controllers)
         self._readers = Readers(self._controllers)
         pairs = zip(self._controllers, self._remembered, strict=True)
         kept = ((each.kind, kind) for each, remembered in pairs for kind in remembered)

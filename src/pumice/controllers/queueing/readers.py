@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pumice.controllers.queueing.controller import Discerning, Frugal, Obeying
+from pumice.controllers.queueing.controller import is_discerning, is_frugal, orders_to
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pumice.api import kinds
-    from pumice.controllers.queueing.controller import Controller
+    from pumice.controllers.queueing.controller import Controller, Frugal
 
 
 class Readers:
@@ -20,15 +20,15 @@ class Readers:
         self._controllers = controllers
         found = {kind: None for each in controllers for kind in (each.kind, *each.watched)}
         self.watched = tuple(found)
-        self._orders = tuple(each.orders if isinstance(each, Obeying) else () for each in controllers)
-        self._discerning = tuple(each if isinstance(each, Discerning) else None for each in controllers)
+        self._orders = tuple(orders_to(each) for each in controllers)
+        self._discerning = tuple(each if is_discerning(each) else None for each in controllers)
         self._trimmers = {kind: frugal for kind in self.watched if (frugal := self._only_reader(kind)) is not None}
         self._reading = {kind: self._those_of(kind) for kind in self.watched}
 
     def _only_reader(self, kind: kinds.Kind) -> Frugal | None:
         readers = [each for each in self._controllers if kind == each.kind or kind in each.watched]
         only = readers[0] if len(readers) == 1 else None
-        return only if isinstance(only, Frugal) and only.kind != kind else None
+        return only if only is not None and is_frugal(only) and only.kind != kind else None
 
     def _those_of(self, kind: kinds.Kind) -> list[tuple[int, Controller, bool, bool]]:
         found = [(place, each, each.kind == kind, kind in each.watched) for place, each in enumerate(self._controllers)]
