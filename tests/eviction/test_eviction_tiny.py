@@ -41,6 +41,7 @@ MENDED = (
     ("of few units the best set goes, for a limit of the queue too", 50642, ""),
     ("a job without a minimum goes before one that is left without its own", 2672, ""),
     ("the same in gangreclaim", 51150, ""),
+    ("a queue beyond its due may exchange a pod for one inside itself", 20214, "gangpreempt"),
 )
 # Worlds in which evictions went round for ever.
 ENDED = (("three jobs take from each other in turn", 5615),)

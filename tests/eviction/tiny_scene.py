@@ -180,8 +180,9 @@ class Scene:
         if broken:
             return f"{broken[0][0]} above its ceiling or room in {broken[0][1]}"
         if self.policy.lists("proportion"):
-            due = self.begun.levels_offered[queue]
-            above = [k for k in asked if rooms.held[queue].get(k, 0) > due.get(k, 0)]
+            # A queue that was lent room may exchange what it holds beyond its due, inside itself (12).
+            due, before = self.begun.levels_offered[queue], self.rooms().held[queue]
+            above = [k for k in asked if rooms.held[queue].get(k, 0) > max(due.get(k, 0), before.get(k, 0))]
             return f"{queue} above what it deserves in {above[0]}" if above else ""
         return ""
 
