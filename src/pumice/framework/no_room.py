@@ -32,7 +32,9 @@ class NoRoom:
         self._taken = session.shortcuts.equal_jobs and session.independence.equals_share_answers
         self._position = -1
         self._nodes = 0
-        self._roomiest: list[int] = []  # by resource, the row that had most of it
+        kept = session.lasting.setdefault("roomiest", [])
+        assert isinstance(kept, list)  # noqa: S101  nobody else has that name
+        self._roomiest: list[int] = kept  # by resource, the row that had most of it, in this cycle or an earlier one
         self._most: list[int] = []
         self._least: list[int] = []
         self._told: dict[tuple[int, int], FitSummary] = {}
@@ -65,7 +67,7 @@ class NoRoom:
                 return None
             self._position, self._nodes = table.position, table.count
             room = table.view(released=True).future_idle
-            self._roomiest = room.argmax(axis=0).tolist() if table.count else []
+            self._roomiest[:] = room.argmax(axis=0).tolist() if table.count else []
             self._most = [int(room[row, column]) for column, row in enumerate(self._roomiest)]
             self._least = room.min(axis=0).tolist() if table.count else []
         most, least, first = self._most, self._least, True
@@ -77,12 +79,11 @@ class NoRoom:
 
     def _is_there(self, table: NodeTable, request: Request) -> bool:
         """Tell whether nodes that once had most of something have enough of it now: then nobody has to look at all nodes again after each placement."""
-        if table.count < self._nodes:
-            return False
-        return all(
-            column < len(self._roomiest) and table.future_idle_at((self._roomiest[column], column)) >= needed
-            for column, needed in request.listed
-        )
+        rows, count = self._roomiest, table.count
+        for column, needed in request.listed:
+            if column >= len(rows) or rows[column] >= count or table.future_idle_at((rows[column], column)) < needed:
+                return False
+        return True
 
     def _everywhere(self, column: int) -> FitSummary:
         """Say that all nodes lack one thing."""
