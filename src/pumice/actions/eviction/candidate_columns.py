@@ -119,18 +119,19 @@ class Columns(UnitColumns):
         if job is None or not self._is_source(job):
             self._standings.pop(number, None)
             return [] if job is None or standing is None else list(self._rows_of(job))
-        rows = Counter[int]()
         if standing is None or standing.job is not job:
             # It has come from another queue, else its nodes would tell of it.
-            rows = self._rows_of(job)
-            standing = self._standings[number] = Standing(job, max(rows.values(), default=0))
+            standing = self._standings[number] = Standing(job, max(self._rows_of(job).values(), default=0))
         before, standing.seen = standing.seen, self._judged(standing)
-        return [] if before == standing.seen else list(rows or self._rows_of(job))
+        return [] if before == standing.seen else list(self._rows_of(job))
 
-    def _rows_of(self, job: Job) -> Counter[int]:
+    def _rows_of(self, job: Job) -> dict[int, int]:
         """Return the nodes that a job holds room on, with how many of its pods are there."""
-        placed = [t.node.row for t in job.tasks.values() if t.node is not None and t.status in ALLOCATED_LIKE]
-        return Counter(row for row in placed if row < self.table.count)
+        found: dict[int, int] = {}
+        for task in job.tasks.values():
+            if task.node is not None and task.status in ALLOCATED_LIKE and task.node.row < self.table.count:
+                found[task.node.row] = found.get(task.node.row, 0) + 1
+        return found
 
     def _is_source(self, job: Job) -> bool:
         """Tell whether victims could come from a job."""
@@ -148,14 +149,14 @@ class Columns(UnitColumns):
         about = (job.queue, job.priority)
         if self._singles_only:
             return about
-        plain = _is_plain(job)
-        if plain and job.surplus >= standing.most:
+        plain, surplus = _is_plain(job), job.surplus
+        if plain and surplus >= standing.most:
             standing.whole = None
             return about
         standing.whole = self._as_a_whole(job)
-        tallies = [*job.roles.values(), *(sub.tally for sub in job.sub_jobs.values())]
-        counts = () if plain else tuple([tuple(tally.counts) for tally in tallies])
-        return *about, job.surplus, standing.whole, counts
+        tallies = [] if plain else [*job.roles.values(), *(sub.tally for sub in job.sub_jobs.values())]
+        counts = tuple([tuple(tally.counts) for tally in tallies])
+        return *about, surplus, standing.whole, counts
 
     def _as_a_whole(self, job: Job) -> tuple[int, bool, int, int] | None:
         """Return what it would cost to take all of a job; None if that cannot be."""
