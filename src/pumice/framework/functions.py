@@ -328,11 +328,11 @@ class Functions:
         self.filters = filters.registered()
         self.filters_static = [f for f in self.filters if not f.bits & (LOCAL | OTHER_NODES | SINGLE)]
         self.filters_global = [f for f in self.filters if f.bits & OTHER_NODES]
-        self.filters_local = [f for f in self.filters if f not in self.filters_static and f not in self.filters_global]
+        self.filters_local = [f for f in self.filters if f.bits & (LOCAL | SINGLE) and not f.bits & OTHER_NODES]
         asked = scores.registered()
         plain = [f for f in asked if f.normalise is None and f.follow is None]
         self.scores_static = [f for f in plain if not f.bits & ~NODE]
-        self.scores = [f for f in plain if f not in self.scores_static and not f.bits & OTHER_NODES]
+        self.scores = [f for f in plain if f.bits & ~NODE and not f.bits & OTHER_NODES]
         self.scores_global = [f for f in plain if f.bits & OTHER_NODES]
         self.raws = [f for f in asked if f.normalise is not None or f.follow is not None]
         self.reads = 0
@@ -345,7 +345,7 @@ class Functions:
         # Asked for every subject, so worked out once.
         self.local_flags = {id(f): (bool(f.bits & TASKS), f.bits == COLUMNS) for f in self.filters_local}
         self.filters_amounts = [f for f in self.filters_local if f.bits & COLUMNS and not f.bits & TASKS]
-        self.filters_ahead = [f for f in self.filters_local if f in self.filters_amounts or f.ahead]
+        self.filters_ahead = [f for f in self.filters_local if f.ahead or (f.bits & COLUMNS and not f.bits & TASKS)]
         self.scores_read_tasks = any(f.bits & TASKS for f in self.scores)
         # Those that have to see a placement before they can answer about the next.
         self.scores_are_blind = any(f.bits & TASKS and not f.ahead for f in self.scores)

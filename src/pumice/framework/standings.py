@@ -50,7 +50,9 @@ def noticed(session: Session) -> list[Job]:
         waiting = {k: job for k, job in cluster.pending_jobs.items() if k not in dormant or k in attempted}
     # Who rests has not changed, but for the room that is held for it.
     resting, dirty = session.resting_holders.keys(), cluster.dirty_jobs.items()
-    changed = {k: job for k, job in dirty if k in attempted or not (k in dormant or resting & job.tasks.keys())}
+    changed = {
+        k: job for k, job in dirty if k in attempted or not (k in dormant or (resting and resting & job.tasks.keys()))
+    }
     return list({**changed, **waiting, **attempted}.values())
 
 
