@@ -90,7 +90,7 @@ class Accounting:
         sources, targets = nodes
         kinds = _kinds(tasks, befores)
         usual = not self.outdated and self._gathered is None
-        if usual and len(kinds) > FEW and all(task.job is not None for task in tasks):
+        if usual and len(kinds) > FEW and None not in [tasks[number].job for number in kinds]:
             if befores.count(befores[0]) == len(befores):
                 self._follow_many(tasks, nodes, befores[0], after)
                 return

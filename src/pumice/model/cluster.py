@@ -216,16 +216,15 @@ class Cluster:
                 self.kinship.moved(task, record, status)
         self._places.transfer(tasks, nodes)
         tally.move_all(tasks, befores, status)
-        noted: Job | None = None
+        changed: dict[str, Job] = {}
         for task, before in zip(tasks, befores, strict=True):
             task.status, job = status, task.job
-            if job is None:
-                continue
-            if before is PENDING or status is PENDING:
-                self._index(task, job)
-            if job is not noted:
-                self.note(job)
-                noted = job
+            if job is not None:
+                changed[job.key] = job
+                if before is PENDING or status is PENDING:
+                    self._index(task, job)
+        self.dirty_jobs.update(changed)
+        self.job_changes.extend([job.row for job in changed.values()])
 
     def _apply_one(self, task: Task, record: NodeRecord | None, status: Status) -> int:
         """Move one task; whoever tries something out does this most often."""

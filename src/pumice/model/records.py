@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 from pumice.api import names
 from pumice.model import marks, native_groups, reading, statuses, subgroups, tally
 from pumice.model.group_terms import GroupTerms
-from pumice.model.tally import BEST_EFFORT_PENDING, Tally
+from pumice.model.tally import Tally
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Mapping, Sequence
@@ -328,7 +328,7 @@ class Job(GroupTerms):
     @property
     def surplus(self) -> int:
         """How many members beyond the minimum are placed, pending best-effort ones counting as placed; negative if the gang lacks some, none where all go together."""
-        spare = self.tally.ready + self.tally.counts[BEST_EFFORT_PENDING] - self.min_member
+        spare = self.tally.started - self.min_member
         return min(spare, 0) if self.whole else spare
 
     @property

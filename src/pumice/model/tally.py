@@ -40,6 +40,12 @@ class Tally:
         return self.counts[PIPELINED]
 
     @property
+    def expected(self) -> int:
+        """Tasks that are placed, have succeeded or wait for room that is still being released."""
+        c = self.counts  # asked in every turn, so without asking `ready`
+        return c[ALLOCATED] + c[BINDING] + c[BOUND] + c[RUNNING] + c[SUCCEEDED] + c[PIPELINED]
+
+    @property
     def valid(self) -> int:
         """Tasks that are, or may still be, placed."""
         c = self.counts  # asked about every job that waits, so without asking `ready`
@@ -51,19 +57,25 @@ class Tally:
         """All tasks."""
         return sum(self.counts[: statuses.COUNT])
 
+    @property
+    def started(self) -> int:
+        """Tasks that are placed or have succeeded, pending best-effort ones counting as placed."""
+        c = self.counts  # asked about every job that could be taken from, so without asking `ready`
+        return c[ALLOCATED] + c[BINDING] + c[BOUND] + c[RUNNING] + c[SUCCEEDED] + c[BEST_EFFORT_PENDING]
+
     def is_ready(self, minimum: int) -> bool:
         """Tell whether the minimum is placed, pending best-effort tasks counting as placed."""
-        c = self.counts  # asked after every placement, so without asking `ready`
+        c = self.counts  # asked after every placement, so without asking `started`
         placed = c[ALLOCATED] + c[BINDING] + c[BOUND] + c[RUNNING] + c[SUCCEEDED]
         return placed + c[BEST_EFFORT_PENDING] >= minimum
 
     def is_pipelined(self, minimum: int) -> bool:
         """Tell whether the minimum is placed or waits for room that is being released."""
-        return self.waiting + self.ready + self.counts[BEST_EFFORT_PENDING] >= minimum
+        return self.expected + self.counts[BEST_EFFORT_PENDING] >= minimum
 
     def is_starving(self, minimum: int) -> bool:
         """Tell whether fewer than the minimum are placed or waiting."""
-        return self.waiting + self.ready < minimum
+        return self.expected < minimum
 
 
 def count(tallies: Iterable[Tally], status: Status, sign: int, *, best_effort: bool) -> None:

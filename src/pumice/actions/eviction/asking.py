@@ -126,7 +126,7 @@ def wishes(session: Session, job: Job, tasks: Sequence[Task]) -> Iterator[tuple[
 
 def members_lacking(job: Job, tasks: Sequence[Task]) -> list[Task]:
     """Return the first tasks that would bring a job to its minimum, all of them if that cannot be told from the number alone."""
-    lacking = job.min_member - job.tally.ready - job.tally.waiting
+    lacking = job.min_member - job.tally.expected
     if job.roles_enforced or job.policies or lacking <= 0:
         return list(tasks)
     return list(tasks[:lacking])
@@ -141,4 +141,4 @@ def least_need(job: Job, tasks: Sequence[Task]) -> Vector:
 
 def number_lacking(job: Job) -> int:
     """Return how many members more a plan for a job places at the least."""
-    return max(1, job.min_member - job.tally.ready - job.tally.waiting)
+    return max(1, job.min_member - job.tally.expected)

@@ -74,7 +74,7 @@ class DomainBounds:
     def _members(self) -> int:
         """How many members a plan has to place at the least, as far as that can be told from numbers."""
         session, job = self._session, self._job
-        lacking = job.min_member - job.tally.ready - job.tally.waiting
+        lacking = job.min_member - job.tally.expected
         if lacking <= 1 or session.is_pipelined(job):
             return 1
         statement = session.statement()

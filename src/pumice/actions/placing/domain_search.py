@@ -36,7 +36,7 @@ def needed(tally: Tally, minimum: int, *, ready: bool) -> int:
     """Return how many members must fit in a domain for it to be of use."""
     if ready:
         return 1
-    return max(1, minimum - tally.ready - tally.waiting - tally.counts[BEST_EFFORT_PENDING])
+    return max(1, minimum - tally.expected - tally.counts[BEST_EFFORT_PENDING])
 
 
 def search(turn: Turn, goal: Goal, accepted: Progress | None = None) -> Progress:

@@ -38,7 +38,7 @@ def verdict(session: Session, job: Job, tasks: Sequence[Task]) -> GangVerdict | 
         return GangVerdict(
             members=len(job.tasks),
             minimum=job.min_member,
-            placed=job.tally.ready + job.tally.waiting - len(statement),
+            placed=job.tally.expected - len(statement),
             fit=len(statement),
             enough=session.is_pipelined(job),
             missing=tuple(_missing(session, job, missing)),

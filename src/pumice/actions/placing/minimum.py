@@ -26,7 +26,7 @@ def comes_first(session: Session) -> bool:
 
 def lacking(tally: Tally, minimum: int) -> int:
     """Return how many tasks are neither placed nor waiting for room; pending ones without requests count as placed."""
-    return max(0, minimum - tally.ready - tally.waiting - tally.counts[BEST_EFFORT_PENDING])
+    return max(0, minimum - tally.expected - tally.counts[BEST_EFFORT_PENDING])
 
 
 def lacking_of_roles(job: Job) -> dict[str, int]:

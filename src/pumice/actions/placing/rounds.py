@@ -260,4 +260,4 @@ class Rounds:
 
 def _ends_with(job: Job, task: Task) -> bool:
     """Tell whether the turn of a job is likely to end with a task, placed anywhere."""
-    return not task.nominated and job.min_member - job.tally.ready - job.tally.waiting <= 1
+    return not task.nominated and job.min_member - job.tally.expected <= 1

@@ -250,8 +250,8 @@ def lacking(task: Task) -> int:
     if job is None:
         return 1
     if job.policies and sub_job is not None:
-        return max(1, sub_job.minimum - sub_job.tally.ready - sub_job.tally.waiting)
-    return max(1, job.min_member - job.tally.ready - job.tally.waiting)
+        return max(1, sub_job.minimum - sub_job.tally.expected)
+    return max(1, job.min_member - job.tally.expected)
 
 
 def _never_enough(turn: Turn) -> int:
