@@ -11,6 +11,14 @@ ROOT = Path(__file__).parents[2]
 CHART = ROOT / "deploy" / "chart"
 
 
+LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # reads the same, and the definitions ten times as fast
+
+
+def read_all(text: str) -> list[dict]:
+    """Return every document of what was printed."""
+    return list(yaml.load_all(text, Loader=LOADER))
+
+
 class Helm:
     """Runs helm on the chart."""
 
@@ -43,7 +51,7 @@ class Helm:
         """Return the objects of the chart with these values."""
         done = self._template(flags, values, chart, release)
         assert done.returncode == 0, done.stderr
-        return [each for each in yaml.safe_load_all(done.stdout) if each]
+        return [each for each in read_all(done.stdout) if each]
 
     # A helm that was built from its module knows no version of Kubernetes that it was made for.
     _version = ("--kube-version=1.36.0",)

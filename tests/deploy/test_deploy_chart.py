@@ -7,7 +7,7 @@ import re
 
 import pytest
 import yaml
-from charting import CHART
+from charting import CHART, read_all
 from click.testing import CliRunner
 
 from pumice.cli import admission, controllers, go_flags, scheduler
@@ -84,7 +84,7 @@ def test_a_packaged_chart_is_complete(helm, tmp_path):
 def test_the_chart_and_pumice_install_agree_object_by_object(helm):
     charted = {key(each): each for each in helm.template("--include-crds")}
     printed = CliRunner().invoke(program, ["install", "--print"])
-    own = {key(each): each for each in yaml.safe_load_all(printed.output)}
+    own = {key(each): each for each in read_all(printed.output)}
     assert charted.keys() == own.keys()
     for name, manifest in own.items():
         assert charted[name] == manifest, name

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from charting import read_all
 from click.testing import CliRunner
 
 import pumice
@@ -28,7 +29,7 @@ CRDS = 10
 def printed(*options):
     result = CliRunner().invoke(program, ["install", "--print", *options])
     assert result.exit_code == 0, result.output
-    return list(yaml.safe_load_all(result.output))
+    return read_all(result.output)
 
 
 def refused(*options):
@@ -316,7 +317,7 @@ def test_what_makes_no_sense_is_refused(options, told):
 def uninstalled(*options):
     result = CliRunner().invoke(program, ["uninstall", "--print", *options])
     assert result.exit_code == 0, result.output
-    return [(each["kind"], each["metadata"]["name"]) for each in yaml.safe_load_all(result.stdout)], result.stderr
+    return [(each["kind"], each["metadata"]["name"]) for each in read_all(result.stdout)], result.stderr
 
 
 def identity(manifest):
