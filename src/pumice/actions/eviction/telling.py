@@ -32,8 +32,7 @@ def number(plan: Plan) -> str:
     by = judges(plan.rules)
     for run in plan.statement.runs:
         if run.step is Step.EVICT:
-            claimant = run.claimant or plan.claimant
-            run.why = f"{run.reason} for pod {claimant.key} of group {plan.job.key} in queue {plan.job.queue}{by}, plan {count}"
+            run.why = f"{run.reason} for pod {plan.claimant.key} of group {plan.job.key} in queue {plan.job.queue}{by}, plan {count}"
     victims = plan.victims
     listed = ", ".join(task.key for task in victims[:NAMED])
     more = f" and {len(victims) - NAMED} more" if len(victims) > NAMED else ""
