@@ -39,9 +39,7 @@ def main() -> None:
     files = [str(file) for path in options.paths for file in _files(Path(path))]
     found = [mutant for file in files for mutant in changing.mutants(file)]
     if options.again:
-        told = options.again.read_text().splitlines()
-        wanted = {_without_line(line) for line in told if " not notice " in line or line.startswith("no test calls")}
-        found = [mutant for mutant in found if _without_line(str(mutant)) in wanted]
+        found = unnoticed(found, options.again.read_text().splitlines())
     elif options.sample and len(found) > options.sample:
         found = random.Random(options.seed).sample(found, options.sample)  # noqa: S311  a sample
     began, tests = time.perf_counter(), options.tests or _tests(files)
@@ -61,9 +59,19 @@ def _files(path: Path) -> list[Path]:
     return sorted(path.rglob("*.py")) if path.is_dir() else [path]
 
 
-def _without_line(text: str) -> tuple[str, str]:
-    place, _, change = text[text.index("src/") :].partition(": in ")
-    return place.partition(":")[0], change
+def unnoticed(found: list[changing.Mutant], told: list[str]) -> list[changing.Mutant]:
+    """Give the changes of which a run has told that nobody noticed them: of several that read alike, the one that is nearest to where it was."""
+    alike: dict[tuple[str, str], list[changing.Mutant]] = defaultdict(list)
+    for mutant in found:
+        alike[mutant.path, str(mutant).partition(": in ")[2]].append(mutant)
+    chosen = []
+    for text in told:
+        if " not notice " in text or text.startswith("no test calls"):
+            place, _, change = text[text.index("src/") :].partition(": in ")
+            path, _, line = place.partition(":")
+            if same := alike[path, change]:
+                chosen.append(same.pop(min(range(len(same)), key=lambda each: abs(same[each].line - int(line)))))
+    return chosen
 
 
 def _tests(files: list[str]) -> list[str]:

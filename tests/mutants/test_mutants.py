@@ -10,6 +10,7 @@ import sys
 
 import pytest
 
+from tests.mutants import __main__ as command
 from tests.mutants import changing, noticing, putting_in, tracing
 
 SOURCE = """
@@ -121,6 +122,15 @@ def test_tests_that_run_a_line_are_chosen_within_a_budget_quick_and_narrow_ones_
     assert tracing.able(change, around, 4.0) == ["calls"]
     broad = tracing.Run(0.5, {**line, "other": frozenset(range(9))}, function)
     assert tracing.able(change, {**runs, "broad": broad}, 4.0) == ["quick", "usual", "broad"]
+
+
+def test_what_nobody_noticed_is_found_again_where_it_is_nearest_by_now():
+    was = [changing.Mutant("src/a.py", n, line, "f", "1", "2") for n, line in enumerate((3, 9, 9, 20))]
+    told = [str(noticing.Verdict(was[1], 4, None)), str(noticing.Verdict(was[2], 0, None))]
+    told += [str(noticing.Verdict(was[3], 4, "a test")), "5 s"]
+    now = [each._replace(line=each.line + 2) for each in was]
+    assert command.unnoticed(now, told) == [now[1], now[2]]
+    assert command.unnoticed([now[0]], told) == [now[0]]  # the other is gone
 
 
 def test_a_copy_that_breaks_down_says_nothing_and_one_that_is_late_is_ended():
