@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from pumice.api import names
 from pumice.framework import never_running, reason_keys
 from pumice.framework.findings import Standing
+from pumice.model import tally
 from pumice.model.statuses import TENTATIVE, Status
 
 if TYPE_CHECKING:
@@ -19,10 +20,6 @@ if TYPE_CHECKING:
     from pumice.framework.session import Session
     from pumice.model.job import Job
     from pumice.model.task import Task
-
-# Asked of every job that is noticed: plain integers index lists several times faster than members of an enumeration.
-_ALLOCATED, _PIPELINED = int(Status.ALLOCATED), int(Status.PIPELINED)
-
 
 News = list[tuple["Job", Standing]]
 
@@ -72,7 +69,7 @@ def _news(session: Session) -> News:
         key, status, counts = job.key, job.status, tuple(job.tally.counts)
         phase = phases.get(key) or status.phase or names.PHASE_PENDING
         # Most jobs run, or are being bound, and wait for nothing.
-        waits = job.pending or phase == names.PHASE_PENDING or counts[_ALLOCATED] or counts[_PIPELINED]
+        waits = job.pending or phase == names.PHASE_PENDING or counts[tally.ALLOCATED] or counts[tally.PIPELINED]
         told = _waits(session, job) if waits or key in errors or (holds and awaited(session, job)) else ()
         outlook = _outlook(session, job, nevers) if told else 0
         stands = (
@@ -95,7 +92,8 @@ def _news(session: Session) -> News:
         if waits or job.min_task_member or job.policies:
             standing = Standing()
         else:
-            likeness = (status, phase, counts, job.leaving, job.min_member, job.queue)
+            leaving = job.leaving if counts[tally.RELEASING] or counts[tally.EVICTING] else 0
+            likeness = (status, phase, counts, leaving, job.min_member, job.queue)
             standing = alike.get(likeness) or alike.setdefault(likeness, Standing())
         standing.jobs.append(job)
         found.append((job, standing))
@@ -190,7 +188,7 @@ def _have_numbers_changed(session: Session, job: Job, used: bytes) -> bool:
 def _has_tentative(job: Job) -> bool:
     """Tell whether some task is placed and not bound."""
     counts = job.tally.counts
-    return bool(counts[_ALLOCATED] or counts[_PIPELINED])
+    return bool(counts[tally.ALLOCATED] or counts[tally.PIPELINED])
 
 
 def _gist(session: Session, job: Job) -> bytes:
