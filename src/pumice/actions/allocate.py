@@ -328,8 +328,9 @@ class Allocate(Action):
         statement.discard()
         if steered or job.min_task_member or job.policies or any(t.shape is not tasks[0].shape for t in tasks):
             self._is_settled = False
-        if not placed and not steered:
-            self._refusals.remember(queue, job, tasks)
+        if not steered:
+            remember = self._refusals.let_lie if placed else self._refusals.remember
+            remember(queue, job, tasks)
         session.record.judge(job.key, self.name, telling.shortfall(session, job, placed))
         self._set_aside(session, job)
         if session.findings.phase(job) == names.PHASE_INQUEUE:

@@ -60,7 +60,7 @@ class Cache:
         self.assignment = assignment
         self.world = world
         self.inputs = inputs.NOBODY  # whoever records, or replays, what comes in
-        self.record = CycleRecord(keeps_figures=self.options.renews_numbers)
+        self.record = CycleRecord(keeps_figures=self.options.renews_numbers, is_followed=self.options.latest_reasons)
         self.cluster = Cluster(self.options.default_queue)
         self._events: inbox.Inbox[Mapping[str, Any] | meta.KubeObject | decoding.Malformed] = inbox.Inbox()
         self._seen: deque[tuple[kinds.Kind, EventType, meta.KubeObject | decoding.Malformed]] = deque()

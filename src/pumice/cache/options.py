@@ -35,6 +35,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     """Whether statuses of queues are written: decisions do not rest on them, and where nobody reads them each costs a cycle more than it is worth."""
     pod_reasons: bool = True
     """Whether pods are told why they wait, each of them; groups are in any case, and pods which node they are to get."""
+    latest_reasons: bool = True
+    """Whether somebody reads why groups wait as it changes; if not, those that were told once and still find too little room are left out of cycles, whatever they would be told now."""
     renews_numbers: bool = False
     """Whether numbers in what is said of whoever waits are written anew as they change; for clusters that people look at."""
     plain: bool = False

@@ -3,6 +3,8 @@
 Trying one again would give nobody anything and say what was said before, so it is left out of the cycle; what is asked in every cycle is asked once for all that are equal. If the
 numbers of a refusal are other ones, a few of its jobs are told in each cycle, so that thousands who wait cost no more than what changes (`waiting-10000`).
 
+Where nobody reads what they are told as it changes, so do gangs for which there is too little room on all nodes together, whatever part of them would find some.
+
 Who would delay somebody for whom room is promised lies dormant too, room or no room, until whoever promised it says that it has to be tried again.
 """
 
@@ -53,6 +55,8 @@ class Kind(msgspec.Struct):
 
     def told(self, session: Session, job: Job, failure: FitSummary) -> object:
         """Return what is news to one of them if it is another."""
+        if not session.record.is_followed:
+            return ()
         epoch = session.never_running.epoch
         if self.ever[0] != epoch:
             self.ever = (epoch, *_ever(session, job))
@@ -81,7 +85,8 @@ class Dormancy:
         task = tasks[0]
         if len(tasks) != len(job.pending) or not _is_uniform(job, task):
             return
-        key = ((queue.name, *task.likeness, job.min_member), (standings.essence(failure), *_ever(session, job)))
+        told = (standings.essence(failure), *_ever(session, job)) if session.record.is_followed else ()
+        key = ((queue.name, *task.likeness, job.min_member), told)
         kind = self._kinds.get(key)
         if kind is None:
             kind = self._kinds[key] = Kind(queue, failure, numbers=(standings.taken(session), failure))
@@ -235,6 +240,8 @@ def _answer(session: Session, kind: Kind, refusing: NoRoom) -> tuple[FitSummary,
     if session.cluster.queues.get(queue.name) is not queue or queue.bad or not job.pending:
         return None
     tasks = list(job.pending.values())
+    if not session.record.is_followed and refusing.is_short(tasks[0], len(tasks)):
+        return kind.failure, ()
     if not session.allocatable.active:
         failure = refusing.failure(queue, job, tasks)
         return None if failure is None else (failure, kind.told(session, job, failure))

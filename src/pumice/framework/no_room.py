@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Final
+
+import numpy as np
 
 from pumice.framework import subject
 from pumice.framework.reasons import summary
@@ -25,7 +28,7 @@ _SEVERAL: Final = -1
 class NoRoom:
     """The most and the least that any node has, resource by resource, once all that is being released is gone; true until some node changes."""
 
-    __slots__ = ("_least", "_most", "_nodes", "_position", "_roomiest", "_session", "_taken", "_told")
+    __slots__ = ("_counted", "_least", "_most", "_nodes", "_position", "_roomiest", "_session", "_taken", "_told")
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -38,6 +41,7 @@ class NoRoom:
         self._most: list[int] = []
         self._least: list[int] = []
         self._told: dict[tuple[int, int], FitSummary] = {}
+        self._counted: dict[tuple[int, int], int] = {}  # by shape and position, for how many there is room
 
     def failure(self, queue: Queue, job: Job, tasks: Sequence[Task]) -> FitSummary | None:
         """Say why equal tasks find no node if it is for want of room alone; None if they have to look, or nobody but nodes may refuse them."""
@@ -58,6 +62,16 @@ class NoRoom:
     def is_too_large(self, task: Task) -> bool:
         """Tell whether a task asks for more of something than any node will have free."""
         return self._lack(task.shape.request) is not None
+
+    def is_short(self, task: Task, count: int) -> bool:
+        """Tell whether all nodes together will have too little room for so many equal tasks."""
+        table = self._session.cluster.nodes
+        key = (task.shape.serial, table.position)
+        if key not in self._counted:
+            asked = {column: amount for column, amount in task.shape.request.listed if amount}
+            room = table.view(released=True).future_idle[:, list(asked)] // np.array(list(asked.values()))
+            self._counted[key] = int(np.maximum(room.min(axis=1), 0).sum()) if asked else sys.maxsize
+        return self._counted[key] < count
 
     def _lack(self, request: Request) -> int | None:
         """Return the resource that every node lacks before any other, several if not all lack the same first; None if a node may have enough."""

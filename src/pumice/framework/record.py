@@ -45,6 +45,7 @@ class CycleRecord:
         "cycle",
         "evictions",
         "figures",
+        "is_followed",
         "journal",
         "plans",
         "skipped",
@@ -52,7 +53,7 @@ class CycleRecord:
         "time",
     )
 
-    def __init__(self, *, keeps_figures: bool = False) -> None:
+    def __init__(self, *, keeps_figures: bool = False, is_followed: bool = True) -> None:
         self.journal = Journal()  # a trial that is taken back takes its lines and verdicts with it
         self.cycle = 0
         self.time = 0
@@ -63,6 +64,7 @@ class CycleRecord:
         self.stood: dict[str, object] = {}  # how jobs stood when they were last reported
         # Of those that wait: the numbers of that moment, and how much was taken; None if nobody wants to know when they change.
         self.figures: dict[str, object] | None = {} if keeps_figures else None
+        self.is_followed = is_followed  # whether somebody reads what is said of whoever waits as it changes
         self._lines: list[Verdict] = []
         self._dropped = 0
         self._verdicts: dict[str, dict[str, Verdict]] = {}  # by source, then by job

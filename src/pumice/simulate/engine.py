@@ -59,11 +59,12 @@ class Simulation:
         known: Registry | None = None,
         period: int = 0,
         progress: Callable[[int, int], None] = lambda _time, _arrived: None,
+        plain: bool = False,
     ) -> None:
         self.trace = trace
         # What nobody reads here is not written. Of a job that may start with any of its pods, only they say why it waits.
         told = any(job.min_member == 0 for job in trace.jobs)
-        self.cache = Cache(self, Options(queue_statuses=False, pod_reasons=told))
+        self.cache = Cache(self, Options(queue_statuses=False, pod_reasons=told, latest_reasons=False, plain=plain))
         self.time = START
         self._period = period
         self._progress = progress
@@ -204,6 +205,7 @@ class Simulation:
                 if self.trace.stays:
                     self._turn_away()
                 self._progress(self.time - START, self._arrived)
+            self._tell()
         except KeyboardInterrupt:
             interrupted = True
         self._stop_all()
@@ -217,6 +219,12 @@ class Simulation:
             seconds=time.process_time() - began,
             failures=list(self._failures),
         )
+
+    def _tell(self) -> None:
+        """Let those who never started be told why, as everything is in the end."""
+        if any(result.start is None for result in self.results):
+            self.scheduler.cycle(lambda _: None)
+            self._perform()
 
     def _furnish(self) -> None:
         if self.trace.history is not None:

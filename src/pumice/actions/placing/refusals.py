@@ -79,6 +79,13 @@ class Refusals:
             self._known.add(job.tasks[uid], failure)
             self._let_lie(queue, job, tasks, failure)
 
+    def let_lie(self, queue: Queue, job: Job, tasks: Sequence[Task]) -> None:
+        """Have a gang left alone of which a part was placed, as long as nodes have too little room for all of it; but not where somebody reads for how many there is room."""
+        session = self._session
+        errors = session.findings.errors(job)
+        if errors and not session.record.is_followed and self.no_room.is_short(tasks[0], len(tasks)):
+            self._dormancy.note(session, queue, job, tasks, next(iter(errors.values())))
+
     def _let_lie(self, queue: Queue, job: Job, tasks: Sequence[Task], failure: FitSummary) -> None:
         """Have a job left alone until something changes for it, if nothing else can help it; what its queue is due may give way yet in this cycle."""
         session = self._session

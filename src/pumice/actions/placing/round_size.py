@@ -37,7 +37,6 @@ class RoundSize:
 
 
 def may_be_played(session: Session) -> bool:
-    """Tell whether nobody names nodes, has a say before binds or has room held, each of which is for turns of their own."""
-    return session.shortcuts.rounds and not (
-        not session.independence.nodes_are_chosen_by_scores or session.pre_bind.active or session.reservations.holds
-    )
+    """Tell whether nobody names nodes, has a say before binds or before a job is tried, or has room held, each of which is for turns of their own."""
+    asks = session.pre_bind.active or session.job_delay.active or session.reservations.holds
+    return session.shortcuts.rounds and session.independence.nodes_are_chosen_by_scores and not asks
