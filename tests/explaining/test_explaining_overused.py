@@ -49,3 +49,19 @@ def test_of_a_queue_that_is_known_to_lack_room_its_jobs_are_told_that_instead(as
     assert of_queue.overused == "it had its turn"
     lacks = "queue full-up holds 4 of its 6 cpu, the job asks for 4 more"
     assert of_job.cause == (lacks if asks > 2 else "queue full-up is overused: it had its turn")
+
+
+@pytest.mark.parametrize(
+    ("capability", "cause"),
+    [
+        ("2", "queue small may hold 2 cpu at the most, the job asks for 3"),
+        ("3", "queue small holds 1 of its 3 cpu, the job asks for 3 more"),
+    ],
+)
+def test_a_gang_that_its_queue_does_not_take_on_whole_is_not_told_that_nodes_lack_room(capability, cause):
+    desk = Desk(TEXT.format("capacity")).feed(node("n1", cpu="8"), queue("small", capability={"cpu": capability}))
+    desk.feed(group("r", 1, queue="small"), pod("r-0", "r", cpu="1", node="n1"))
+    desk.feed(group("g", 3, queue="small"), *(pod(f"g-{i}", "g", cpu="1") for i in range(3)))
+    (of_job,) = asked(desk, ("job", "a/g"))
+    assert desk.world.binds == {}
+    assert of_job.cause == cause
