@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from builders import Desk, group, node, queue
+from builders import Desk, group, node, pod, queue
 from drawing import drawn
 from pumice.framework.extensions import PERMIT, reject
 from pumice.framework.plugin import Plugin
@@ -132,3 +133,24 @@ def test_a_group_without_pods_is_told_of_every_other_reason_that_keeps_it_out():
 
 def messages(patch):
     return [condition["message"] for condition in patch.body["status"]["conditions"]]
+
+
+@pytest.mark.parametrize(
+    ("minimum", "is_let_in"),
+    [
+        ({"cpu": "2"}, True),
+        ({"cpu": "8"}, True),
+        ({"cpu": "9"}, False),
+        ({"cpu": "2", "pods": "500"}, True),
+        ({"cpu": "2", "example.com/unknown": "0"}, True),
+        ({"cpu": "2", "example.com/unknown": "1"}, False),
+    ],
+)
+def test_a_gang_that_was_left_incomplete_needs_no_vote_if_what_it_lacks_is_free_in_sum(minimum, is_let_in):
+    """Pods are not counted, and what nobody offers is free only if none of it is asked for."""
+    text = 'actions: "enqueue"\ntiers:\n- plugins: [{name: gang}, {name: moody}]\n'
+    desk = Desk(text, Moody).feed(node("n0", cpu="8"), group("g", 2, phase="Pending", minResources=minimum))
+    desk.feed(pod("g-0", "g", cpu="1", node="n0"), pod("g-1", "g", cpu="1"))
+    record = desk.cycle()
+    assert ("not let in" not in record.explain("a/g")) == is_let_in
+    assert desk.cluster.jobs["a/g"].is_interrupted
