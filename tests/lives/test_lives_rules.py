@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from drawing import drawn
+from drawing import FUZZ, drawn
 from tests.lives import judge, policies, scripts, stories, variants
 
 LIVES = drawn(4, 2)
 BOTH_WAYS = 1  # the seed of the lives that are lived without shortcuts, too
+CHEAPER = {} if FUZZ else {"hdrf_gangr": 10}  # more is bound and evicted there, over more cycles
 
 
 def judged(script):
@@ -40,7 +41,7 @@ def test_decisions_and_texts_do_not_depend_on_the_order_of_lists(seed):
 @pytest.mark.long
 @pytest.mark.parametrize("policy", policies.NAMES)
 def test_no_rule_is_broken_in_a_random_life_and_shortcuts_change_no_decision(policy):
-    script = scripts.draw(BOTH_WAYS, policy)
+    script = scripts.draw(CHEAPER.get(policy, BOTH_WAYS), policy)
     assert not variants.plain(script, life=judged(script))
 
 
