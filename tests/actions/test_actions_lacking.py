@@ -9,7 +9,7 @@ import pytest
 
 from builders import Desk, group, node, pod
 from pumice.actions.eviction import asking
-from pumice.actions.placing import domain_search, task_runs
+from pumice.actions.placing import domain_search, task_runs, telling
 from pumice.model.statuses import Status
 
 POLICY = {"name": "ring", "matchLabelKeys": ["rank"], "subGroupSize": 3, "minSubGroups": 1}
@@ -56,3 +56,12 @@ def test_a_sub_group_lacks_members_of_its_own_size(crowd):
 def test_roles_are_not_told_from_the_number_alone():
     _, job, waiting = gang(3, 1, 0, 0, 3, minTaskMember={"x": 3})
     assert asking.members_lacking(job, waiting) == waiting
+
+
+@pytest.mark.parametrize("lacking", range(-1, 3))
+def test_who_has_its_minimum_is_told_how_many_wait_and_others_how_many_could_be_placed(lacking):
+    said = str(telling.Shortfall(placed=1, lacking=lacking, minimum=4, pending=3, task="", failure=None))
+    if lacking > 0:
+        assert said == f"1 of the {lacking} members it still needs could be placed"
+    else:
+        assert said == "has its minimum of 4; 3 more pods wait"

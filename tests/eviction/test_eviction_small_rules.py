@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from builders import Desk, group, node, pod, priority_class
-from pumice.actions.eviction import asking, units
+from pumice.actions.eviction import asking, listed, units
 
 
 def gang(surplus, minimum=2, *, roles=None, sub_groups=None):
@@ -20,8 +20,9 @@ def gang(surplus, minimum=2, *, roles=None, sub_groups=None):
         min_member=minimum,
         roles_enforced=roles is not None,
         policies=[] if sub_groups is None else ["policy"],
-        roles_reach=lambda **_: roles is not False,
-        sub_jobs_reach=lambda **_: sub_groups is not False,
+        # Members that wait for room are none, so nobody may ask to count them.
+        roles_reach=lambda *, pipelined, without: roles is not False and not pipelined,
+        sub_jobs_reach=lambda *, pipelined, without: sub_groups is not False and not pipelined,
     )
 
 
@@ -88,3 +89,9 @@ def test_each_victim_is_told_for_which_member_it_goes():
     assert sorted(reasons) == ["low-x", "low-y"]
     for name in ("x", "y"):
         assert f"for pod a/g-{name} of group a/g in queue default" in reasons[f"low-{name}"]
+
+
+@pytest.mark.parametrize("names", list(itertools.permutations(["preempt", "gangreclaim", "allocate", "reclaim"], 3)))
+def test_every_action_that_evicts_has_its_own_search_in_the_order_of_the_list(names):
+    session = Desk(PREEMPT.replace('"preempt"', f'"{", ".join(names)}"')).session()
+    assert [each.rules.name for each in listed.searches(session)] == [name for name in names if name != "allocate"]
