@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from pumice.model import statuses
 from pumice.model.statuses import Status
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-    from pumice.model.task import Task
 
 BEST_EFFORT_PENDING = statuses.COUNT
 
@@ -96,7 +94,14 @@ def move(tallies: Iterable[Tally], before: Status, after: Status, best_effort: b
             counts[BEST_EFFORT_PENDING] += (after == PENDING) - (before == PENDING)
 
 
-def move_all(tasks: Iterable[Task], befores: Iterable[Status], after: Status) -> None:
+class Counted(Protocol):
+    """A task, as far as it is counted."""
+
+    best_effort: bool
+    tallies: tuple[Tally, ...]
+
+
+def move_all(tasks: Iterable[Counted], befores: Iterable[Status], after: Status) -> None:
     """Count many tasks under another status, without a call for each."""
     last, left, reached = None, 0, int(after)
     for task, before in zip(tasks, befores, strict=True):
