@@ -68,8 +68,9 @@ def test_every_setting_has_its_flag_and_every_flag_that_counts_is_a_setting():
     counted = {flag.field for flag in flags.FLAGS if not flag.ignored and not flag.shapes and flag.name != "version"}
     assert fields == counted
     # Gates turn watches off, which is the process's business, and shape what is decided; the patience with reasons follows from the pace of cycles,
-    # numbers are renewed on every cluster that is not imagined, and no scheduler is to do without shortcuts.
-    others = {"feature_gates", "reason_patience", "renews_numbers", "queue_statuses", "pod_reasons", "plain"}
+    # numbers are renewed, and reasons read, on every cluster that is not imagined, and no scheduler is to do without shortcuts.
+    imagined = {"renews_numbers", "latest_reasons", "queue_statuses", "pod_reasons", "plain"}
+    others = {"feature_gates", "reason_patience"} | imagined
     assert {flag.field for flag in flags.FLAGS if flag.shapes} | others == set(Options.__struct_fields__)
 
 

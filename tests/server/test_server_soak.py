@@ -62,6 +62,7 @@ SPARE = {
     "Cache.cluster.group_changes._rows": change_log.LIMIT,
     "Cache.cluster.nodes.by_name": 2,  # of nodes that only pods named, until nodes are put in order again
     "Cache.cluster.nodes.records": 2,
+    "Scheduler.engine.lasting[]": 3,  # a node for each resource, which had most of it
     "Cache.cluster.nodes._restated": 2,  # until somebody asks about attributes again
     "Cache.cluster.kinship.counts": 2 * kinship.FEW_COUNTS,  # so many are kept before anybody sweeps
     "Cache.cluster.kinship._counts_by_hook": 2 * kinship.FEW_COUNTS,
