@@ -65,8 +65,9 @@ class NoRoom:
 
     def is_short(self, task: Task, count: int) -> bool:
         """Tell whether all nodes together will have too little room for so many equal tasks."""
-        if self.is_too_large(task) or count == 1:
-            return self.is_too_large(task)
+        too_large = self.is_too_large(task)
+        if too_large or count == 1:
+            return too_large
         table = self._session.cluster.nodes
         key = (task.shape.serial, table.position)
         if key not in self._counted:
