@@ -136,6 +136,24 @@ def test_pods_placed_in_rounds_go_where_they_would_have_gone_turn_by_turn(pick):
     assert_as_in_turns(configuration(pick), world(pick))
 
 
+def large_jobs(pick):
+    """Jobs of more pods than are counted together in one queue that may not have all of them: of equal pods, or of such as differ from one to the next."""
+    limits = {"capability": {"cpu": str(pick.randint(10, 20))}}
+    objects = [queue("default", **limits), *(node(f"n{i}", cpu="20", memory="64Gi") for i in range(3))]
+    for number in range(pick.randint(2, 3)):
+        cpus = ["1"] * 10 if pick.random() < 0.5 else [pick.choice(["1", "2", "500m"]) for _ in range(10)]
+        objects.append(group(f"j{number}", 1, created=pick.randint(0, 1)))
+        objects += [pod(f"j{number}-w-{i}", f"j{number}", cpu=cpu) for i, cpu in enumerate(cpus)]
+    return objects
+
+
+@settings(max_examples=drawn(200, 40), deadline=None)
+@given(pick=ANYTHING)
+def test_what_a_queue_takes_on_ahead_is_not_given_to_others_beside(pick):
+    text = 'actions: "allocate"\ntiers:\n- plugins: [{name: gang}, {name: drf}, {name: SHARING}, {name: predicates}]\n'
+    assert_as_in_turns(text.replace("SHARING", pick.choice(["proportion", "capacity"])), [large_jobs(pick)])
+
+
 def minding(pick):
     """Pods that mind each other: keep apart, come together, spread, or prefer to."""
     rule = {

@@ -8,6 +8,7 @@ itself. So each pod goes where it would have gone, and nothing else is said of i
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -19,7 +20,7 @@ from pumice.actions.placing.turn_order import TurnOrder
 from pumice.framework import subject
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from pumice.actions.placing.turn_order import Waiting
     from pumice.framework.no_room import NoRoom
@@ -51,10 +52,15 @@ class Line:
         self.start = self.end = 0
         self.ordinary = ordinary
 
-    def run(self, session: Session) -> list[Task]:
-        """Return the equal tasks that come first: all of them are counted when the queue is asked, since what it says of them is told in a turn."""
+    def last(self, session: Session) -> Task:
+        """Return the last of the equal tasks that come first."""
         if self.end <= self.start:
             self.end = self.start + len(task_runs.next_run(session, self.tasks, self.start))
+        return self.tasks[self.end - 1]
+
+    def run(self, session: Session) -> list[Task]:
+        """Return the equal tasks that come first: all of them are counted when the queue is asked, since what it says of them is told in a turn."""
+        self.last(session)
         return self.tasks[self.start : self.end]
 
     def go_on(self) -> None:
@@ -130,7 +136,7 @@ class Rounds:
             return False
         turns = order.lead(self._size.turns, self._is_small)
         tasks = [self._lines[entry[2].key].tasks for entry in turns]
-        if not turns or not self._may_take_on(queue, [task for each in tasks for task in each]):
+        if not turns or not self._may_take_on(queue, tasks):
             order.put_back()
             return False
         firsts = [each[0] for each in tasks]
@@ -170,10 +176,10 @@ class Rounds:
         line = self._line(job)
         return line.ordinary and len(line.tasks) <= SMALL and _ends_with(job, line.tasks[0])
 
-    def _may_take_on(self, queue: Queue, tasks: Sequence[Task]) -> bool:
-        """Tell whether the queue takes all of some tasks on; limits only ever allow fewer as more is asked."""
+    def _may_take_on(self, queue: Queue, tasks: Iterable[Sequence[Task]]) -> bool:
+        """Tell whether the queue takes all tasks of several jobs on; limits only ever allow fewer as more is asked."""
         allocatable = self._session.allocatable
-        return not allocatable.active or allocatable(queue, subject.demand(tasks)) is None
+        return not allocatable.active or allocatable(queue, subject.demand([*itertools.chain(*tasks)])) is None
 
     def _may_have(self, queue: Queue, placed: Sequence[Task]) -> bool:
         """Tell whether a queue may have a turn more before the last of some placements, and so before each of them."""
@@ -207,6 +213,7 @@ class Rounds:
         """Place the first task of each job whose turn it is, as long as all is as usual."""
         session = self._session
         last: Job | None = None
+        promised = self._promised(order)
         while len(served) < self._size.turns:
             session.breakdowns.trying = None
             queue = order.queue()
@@ -218,7 +225,12 @@ class Rounds:
             if not line.ordinary or not _ends_with(job, task) or self._is_given_ahead(order, queue, job, left, last):
                 return
             mark = self._statement.checkpoint()
-            if not self._is_allowed(queue, line) or not self._is_placed(queue, job, task, self._nodes):
+            if line.last(session) is not promised.get(job.key):
+                # Whoever was not asked about takes what others were promised.
+                promised.clear()
+                if not self._is_allowed(queue, line):
+                    return
+            if not self._is_placed(queue, job, task, self._nodes):
                 self._statement.rollback(mark)
                 return
             line.start += 1
@@ -235,6 +247,17 @@ class Rounds:
         """Tell whether the queue takes a task on with those equal to it."""
         allocatable = self._session.allocatable
         return not allocatable.active or allocatable(queue, subject.equal_tasks(line.run(self._session))) is None
+
+    def _promised(self, order: TurnOrder) -> dict[str, Task]:
+        """Ask the only queue that waits about those who come first, with the equals of their first tasks; returns the last of these by job, nobody if it does not take all of them on."""
+        queue = order.queue()
+        if queue is None or not order.is_alone:
+            return {}
+        lines = {job.key: self._line(job) for job in order.first(self._size.turns)}
+        runs = [line.run(self._session) for line in lines.values()]
+        if not runs or not self._may_take_on(queue, runs):
+            return {}
+        return {key: run[-1] for key, run in zip(lines, runs, strict=True)}
 
     def _is_placed(self, queue: Queue, job: Job, task: Task, nodes: NodesAhead) -> bool:
         """Place a task on free room, and tell whether its job is ready then."""

@@ -73,6 +73,12 @@ class TurnOrder:
         suitable = next((number for number, entry in enumerate(entries) if not suits(entry[2])), len(entries))
         return entries[:suitable] if suitable > 1 else []
 
+    def first(self, count: int) -> list[Job]:
+        """Return the first jobs of the queue, which wait on; nobody if they are fewer than two."""
+        jobs = [entry[2] for entry in self.lead(count, lambda _: True)]
+        self.put_back()
+        return jobs
+
     def leave(self, turns: Sequence[Entry[Job]]) -> int:
         """Let jobs that lead begin their turns; returns how many did before another one would come first."""
         return self._led[0].leave_together(turns) if self._led is not None else 0
