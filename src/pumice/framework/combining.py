@@ -22,6 +22,7 @@ from pumice.framework.reasons import Invalid
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from pumice.framework.independence import Declared
     from pumice.framework.reads import Reads
     from pumice.framework.vectors import Floats
 
@@ -59,10 +60,10 @@ class Refusals(Extension[P, R | None]):
                     return self._refusal(self.broke(registered, error, args))
         return None
 
-    def among(self, chosen: Callable[[Reads], bool], *args: P.args, **kwargs: P.kwargs) -> R | None:
-        """Ask only functions that read what is chosen."""
+    def among(self, chosen: Callable[[Declared], bool], *args: P.args, **kwargs: P.kwargs) -> R | None:
+        """Ask only functions that are chosen by what they read."""
         for registered in self:
-            if chosen(registered.reads):
+            if chosen(registered):
                 reason = self.ask(registered, *args, **kwargs)
                 if reason is not None:
                     return reason

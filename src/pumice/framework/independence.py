@@ -1,7 +1,7 @@
-"""What answers depend on, as named facts of a session: whoever takes a shortcut asks here whether it may.
+"""What answers depend on, as named facts of a session, and of those who decide about victims: whoever takes a shortcut asks here whether it may.
 
-The facts follow from what functions declare that they read, and from what handlers say of themselves; each is found out once, when it is first asked for. What
-the functions about nodes read is sorted in `functions.Functions`, which these facts rest on. Nobody else looks at `reads`.
+The facts follow from what functions declare that they read, from tiers, and from what handlers say of themselves; each is found out once, when it is first asked for. What
+the functions about nodes read is sorted in `functions.Functions`, which these facts rest on. Nobody else looks at `reads` (`tests/layers`).
 """
 
 from __future__ import annotations
@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING, Protocol
 from pumice.framework.reads import NOTHING, Reads
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     from pumice.framework.handlers import Handlers
 
 SINGLE = Reads.TASK | Reads.JOB | Reads.QUEUE | Reads.TIME
+# Where three functions share a tier, two may agree on nobody and the third decide alone.
+VOICES = 2
 
 
 class Declared(Protocol):
@@ -137,6 +139,107 @@ class Independence:
     def waiting_goes_by_numbers(self) -> bool:
         """Whether the numbers of a job alone say whether enough of it is placed or waits for release."""
         return read_nothing(self._session.job_pipelined)
+
+
+class Voting(Protocol):
+    """Those who vote about victims, by tier; with a final veto all of them are one."""
+
+    @property
+    def tiers(self) -> Sequence[Sequence[Declared]]:
+        """The functions of each tier."""
+
+    @property
+    def final_veto(self) -> bool:
+        """Whether one intersection over all tiers decides."""
+
+
+class Victims:
+    """The facts about those who decide who may be evicted: the functions that vote, and the protections."""
+
+    def __init__(self, voting: Voting, protections: Iterable[Declared]) -> None:
+        self._voting = voting
+        self._voices = [each for tier in voting.tiers for each in tier]
+        self._protections = list(protections)
+
+    @functools.cached_property
+    def votes_go_by_numbers(self) -> bool:
+        """Whether votes know of claimants and candidates nothing but priorities, shapes and the numbers of jobs."""
+        return read_nothing(self._voices)
+
+    @functools.cached_property
+    def votes_go_by_priority(self) -> bool:
+        """Whether votes say the same for all claimants of one queue and one priority, whatever jobs and queues hold."""
+        return not self._votes_read(Reads.JOB | Reads.QUEUE | Reads.OTHER_NODES | Reads.COLUMNS)
+
+    @functools.cached_property
+    def votes_know_jobs(self) -> bool:
+        """Whether votes know who a claimant is."""
+        return self._votes_read(Reads.JOB)
+
+    @functools.cached_property
+    def votes_know_amounts(self) -> bool:
+        """Whether votes know what a claimant asks for and what its job holds."""
+        return self._votes_read(Reads.COLUMNS)
+
+    def _votes_read(self, reads: Reads) -> bool:
+        return any(each.reads & reads for each in self._voices)
+
+    @functools.cached_property
+    def nobody_is_outvoted(self) -> bool:
+        """Whether a candidate goes if and only if every function would let it go, whoever else is asked about."""
+        voices = [len(tier) for tier in self._voting.tiers if tier]
+        return self._voting.final_veto or not voices or (len(voices) == 1 and voices[0] <= VOICES)
+
+    @functools.cached_property
+    def first_tier_of_several(self) -> int | None:
+        """The first tier that votes, if others do too and all it knows of a candidate are its numbers: whom it gives alone it gives, or another in his place, when asked about many."""
+        voting = [number for number, tier in enumerate(self._voting.tiers) if tier]
+        return voting[0] if len(voting) > 1 and read_nothing(self._voting.tiers[voting[0]]) else None
+
+    @functools.cached_property
+    def candidates_are_looked_at(self) -> bool:
+        """Whether anybody knows more of a candidate than its numbers."""
+        return any(looks_at_pods(each) for each in (*self._voices, *self._protections))
+
+    @functools.cached_property
+    def protections_go_by_pod_or_queue(self) -> bool:
+        """Whether each protection knows of a pod itself alone, or its queue alone."""
+        return all(not each.reads & ~Reads.TASK or goes_by_queue(each) for each in self._protections)
+
+    @functools.cached_property
+    def protections_stay(self) -> bool:
+        """Whether what is said of a pod stays so whoever else goes, but for the protections of queues, which protect nobody inside them."""
+        return all(
+            not each.reads & (Reads.OTHER_NODES | Reads.QUEUE) or goes_by_queue(each) for each in self._protections
+        )
+
+
+class Based(Declared, Protocol):
+    """A function that may say what its answers rest on."""
+
+    @property
+    def basis(self) -> Callable[[], object] | None:
+        """What gives that."""
+
+
+def goes_by_queue(function: Declared) -> bool:
+    """Tell whether a protection knows of a pod its queue, what queues hold, its shape and what has to go with it, and nothing else."""
+    return function.reads == Reads.QUEUE
+
+
+def looks_at_pods(function: Declared) -> bool:
+    """Tell whether a function knows more of a candidate than its numbers."""
+    return bool(function.reads & Reads.TASK)
+
+
+def counts_evictions(function: Declared) -> bool:
+    """Tell a protection that counts who goes, anywhere, from those that look at one pod and from queues, which judge what goes together once."""
+    return bool(function.reads & Reads.OTHER_NODES) and not function.reads & Reads.QUEUE
+
+
+def stays_with_its_basis(function: Based) -> bool:
+    """Tell whether answers stay what they are as long as what they rest on does: nobody reads the clock, or more of jobs, queues and nodes than is said."""
+    return not function.reads & Reads.TIME and (function.basis is not None or not function.reads & ~Reads.TASK)
 
 
 def read_nothing(functions: Iterable[Declared]) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pumice.framework.reads import Reads
+from pumice.framework import independence
 from pumice.model.statuses import PLACED
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def _basis(session: Session, functions: Iterable[Registered[..., Any]]) -> objec
     """Return what the answers rest on; None if somebody reads the clock, or does not say what else he reads."""
     said = []
     for each in functions:
-        if each.reads & Reads.TIME or (each.basis is None and each.reads & ~Reads.TASK):
+        if not independence.stays_with_its_basis(each):
             return None
         if each.basis is not None:
             said.append(each.basis())

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pumice.actions.eviction import equal_rivals
-from pumice.framework.points import Reads
+from pumice.framework import independence
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence
@@ -20,9 +20,6 @@ if TYPE_CHECKING:
 
     Question = Callable[[Session, Rules, Task, Sequence[Task]], bool]
 
-# Where three functions share a tier, two may agree on nobody and the third decide alone.
-VOICES = 2
-
 
 class EqualHolders:
     """What is known of the holders of each kind for one claimant: `ask` finds out about one, `of_kind` whether that need be asked of any of its kind."""
@@ -33,8 +30,8 @@ class EqualHolders:
         self._claimant = claimant
         self._ask = ask
         self._of_kind = of_kind
-        self._usual = rules.is_blind and _nobody_is_outvoted(rules)
-        self._by_itself = [each for each in session.protection if each.reads & Reads.TASK]
+        self._usual = rules.is_blind and rules.facts.nobody_is_outvoted
+        self._by_itself = [each for each in session.protection if independence.looks_at_pods(each)]
         self._known: dict[Hashable, bool] = {}
 
     def could_be_evicted(self, tasks: Sequence[Task]) -> bool:
@@ -95,10 +92,3 @@ class EqualHolders:
         """Tell whether a plugin broke down about one of the two: that says nothing about equals."""
         jobs = (self._claimant.job, tasks[0].job)
         return any(job is not None and self._session.breakdowns.has(job) for job in jobs)
-
-
-def _nobody_is_outvoted(rules: Rules) -> bool:
-    """Tell whether a candidate goes if and only if every function would let it go, whoever else is asked about."""
-    extension = rules.extension()
-    voices = [len(tier) for tier in extension.tiers if tier]
-    return extension.final_veto or not voices or (len(voices) == 1 and voices[0] <= VOICES)

@@ -5,13 +5,11 @@ Asking about every pod alone, `bench.claims` takes more than twice as long for g
 
 from __future__ import annotations
 
-import functools
 from typing import TYPE_CHECKING
 
 from pumice.actions.eviction import units
-from pumice.actions.eviction.queue_protections import reads_more, reads_only_queues
 from pumice.actions.eviction.rules import Rules
-from pumice.framework.points import Reads
+from pumice.framework import independence
 from pumice.framework.subject import EvictionContext
 from pumice.model.statuses import Status
 
@@ -66,7 +64,7 @@ class GangRules(Rules):
         own = claimant.job.queue if claimant.job is not None else ""
         guarded = {key for key, job in jobs.items() if self._is_guarded(own, job)}
         tasks: Iterable[Task]
-        if domain is None and not guarded and self._judges_pods_alone:
+        if domain is None and not guarded and self.facts.protections_go_by_pod_or_queue:
             return self._of_jobs(claimant, list(jobs.values()))
         if domain is None:
             tasks = (task for job in jobs.values() for task in job.tasks.values())
@@ -86,11 +84,6 @@ class GangRules(Rules):
             if not shared(task) and not keeps(task):
                 found.append(task)
         return found
-
-    @functools.cached_property
-    def _judges_pods_alone(self) -> bool:
-        """Whether protections know of a pod nothing but itself, or its queue: what they say of one stays so."""
-        return all(not each.reads & ~Reads.TASK for each in self.session.protection if reads_more(each.reads))
 
     def _of_jobs(self, claimant: Task, jobs: Sequence[Job]) -> list[Task]:
         """Return those of jobs who may go, from lists that are kept."""
@@ -123,7 +116,7 @@ class GangRules(Rules):
     def _asked_each(self, claimant: Task) -> Callable[[Task], bool]:
         """Return what tells whether any of the other protections keeps a pod; which these are is found out once."""
         protection = self.session.protection
-        asked = [registered for registered in protection if reads_more(registered.reads)]
+        asked = [registered for registered in protection if not independence.goes_by_queue(registered)]
 
         def keeps(task: Task) -> bool:
             for registered in asked:  # noqa: SIM110  asked about every pod that could go
@@ -135,7 +128,7 @@ class GangRules(Rules):
 
     def is_kept_by_queue(self, claimant: Task, task: Task) -> bool:
         """Tell whether a protection that knows of a pod only its queue, its shape and its job keeps it."""
-        return self.session.protection.among(reads_only_queues, claimant, task, self.name) is not None
+        return self.session.protection.among(independence.goes_by_queue, claimant, task, self.name) is not None
 
     def _asked_once(self, claimant: Task) -> Callable[[Task], bool]:
         """Return what tells whether the protections of queues keep a pod, asked once for all to which they give one answer."""

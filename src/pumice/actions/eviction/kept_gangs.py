@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from pumice.actions.eviction import votes
-from pumice.framework.reads import Reads
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Sequence
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
     from pumice.actions.eviction.rules import Rules
     from pumice.actions.eviction.unit_columns import Item
     from pumice.actions.eviction.units import Unit
-    from pumice.framework.session import Session
     from pumice.model.task import Task
 
 
@@ -35,15 +33,15 @@ class Kept(msgspec.Struct, frozen=True):
 class KeptGangs:
     """What the first tier was found to keep, in one action of one cycle: true until the node or a job on it changes, or until whoever is given in its place is protected."""
 
-    def __init__(self, session: Session, rules: Rules) -> None:
+    def __init__(self, rules: Rules) -> None:
         self._rules = rules
-        self._tier = votes.first_that_judges_each(rules)
+        self._tier = votes.first_tier(rules)
         self._known: dict[Hashable, dict[int, Kept]] = {}
         self._is_active = (
             self._tier is not None
             and rules.node_by_node
             and rules.keeps_gangs
-            and all(not each.reads & ~Reads.TASK or each.reads == Reads.QUEUE for each in session.protection)
+            and rules.facts.protections_go_by_pod_or_queue
         )
 
     def note(

@@ -16,7 +16,6 @@ from pumice.actions.eviction.kept_gangs import KeptGangs
 from pumice.actions.eviction.node_bounds import Bounds
 from pumice.actions.eviction.victim_sets import VictimSets
 from pumice.framework import foresight
-from pumice.framework.points import Reads
 from pumice.framework.subject import Subject
 
 if TYPE_CHECKING:
@@ -120,8 +119,8 @@ class Offers:
         self._session = session
         self._rules = rules
         self._kinds: dict[Hashable, KindBounds] = {}
-        self._kept = KeptGangs(session, rules)
-        self._by_priority = not rules.reads & (Reads.JOB | Reads.QUEUE | Reads.OTHER_NODES | Reads.COLUMNS)
+        self._kept = KeptGangs(rules)
+        self._by_priority = rules.facts.votes_go_by_priority
 
     def cheapest(self, plan: Plan, member: Task) -> Offer | None:
         """Return the cheapest offer for a member as things stand."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pumice.actions.eviction import units
-from pumice.framework.points import Reads
+from pumice.framework import independence
 from pumice.model.statuses import ALLOCATED_LIKE
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class QueueProtections:
         self._name = rules.name
         self._everybody_goes_alone = not rules.keeps_gangs
         self._protection = session.protection
-        self._is_active = any(reads_only_queues(registered.reads) for registered in session.protection)
+        self._is_active = any(map(independence.goes_by_queue, session.protection))
         self._is_flat = all(queue.parent in {"", "root"} for queue in self._queues.values())
         self._forget()
 
@@ -136,17 +136,7 @@ class QueueProtections:
         return _key(job, task, alone=self._everybody_goes_alone or units.keeps_its_minimum(job, (task,)))
 
     def _keeps(self, claimant: Task, task: Task) -> bool:
-        return self._protection.among(reads_only_queues, claimant, task, self._name) is not None
-
-
-def reads_only_queues(reads: Reads) -> bool:
-    """Tell whether a protection knows of a pod its queue, what queues hold, its shape and what has to go with it, and nothing else."""
-    return reads == Reads.QUEUE
-
-
-def reads_more(reads: Reads) -> bool:
-    """Tell whether a protection knows more of a pod."""
-    return not reads_only_queues(reads)
+        return self._protection.among(independence.goes_by_queue, claimant, task, self._name) is not None
 
 
 def _key(job: Job, task: Task, *, alone: bool) -> int | str:

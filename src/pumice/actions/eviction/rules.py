@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import functools
-import operator
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from pumice.actions.eviction import simulation
 from pumice.actions.eviction.settings import Asked
-from pumice.framework import subject
-from pumice.framework.reads import Reads
+from pumice.framework import independence, subject
 from pumice.model.statuses import ALLOCATED_LIKE, Status
 
 if TYPE_CHECKING:
@@ -22,11 +20,6 @@ if TYPE_CHECKING:
     from pumice.model.job import Job
     from pumice.model.queue import Queue
     from pumice.model.task import Task
-
-
-def _counts_evictions(reads: Reads) -> bool:
-    """Tell a protection that counts who goes, anywhere, from those that look at one pod and from queues, which judge what goes together once."""
-    return bool(reads & Reads.OTHER_NODES) and not reads & Reads.QUEUE
 
 
 class Rules:
@@ -67,9 +60,9 @@ class Rules:
         return list(self.extension())
 
     @functools.cached_property
-    def reads(self) -> Reads:
-        """All that these functions read."""
-        return functools.reduce(operator.or_, (each.reads for each in self.functions()), Reads(0))
+    def facts(self) -> independence.Victims:
+        """What is known of those who decide."""
+        return independence.Victims(self.extension(), self.session.protection)
 
     @functools.cached_property
     def plugins(self) -> list[str]:
@@ -161,23 +154,21 @@ class Rules:
 
     def budget(self, claimant: Task | None, candidate: Task) -> str | None:
         """Return which budget of disruptions a candidate would break, counting those who go before it; None if it breaks none."""
-        return self.session.protection.among(_counts_evictions, claimant, candidate, self.name)
+        return self.session.protection.among(independence.counts_evictions, claimant, candidate, self.name)
 
     @functools.cached_property
     def judges_apart(self) -> bool:
         """Tell whether who is protected stays so whoever else goes: victims are of the claimant's queue, from which queues protect nobody, and nothing counts evictions."""
-        counting = Reads.OTHER_NODES | Reads.QUEUE
-        protections = self.session.protection
-        return self.own_queue and all(not each.reads & counting or each.reads == Reads.QUEUE for each in protections)
+        return self.own_queue and self.facts.protections_stay
 
     @functools.cached_property
     def is_blind(self) -> bool:
         """Whether nobody who has a say knows who a job is, since when a pod runs, or who else goes: jobs of equal numbers are judged alike."""
-        if not self.session.shortcuts.equal_claimants:
-            return False
-        known = (each.reads for each in self.session.protection)
-        return all(each.reads == Reads(0) for each in self.functions()) and all(
-            not reads & ~Reads.TASK or reads == Reads.QUEUE for reads in known
+        facts = self.facts
+        return (
+            self.session.shortcuts.equal_claimants
+            and facts.votes_go_by_numbers
+            and facts.protections_go_by_pod_or_queue
         )
 
     def _queue_protection(self, queue: str, candidate: Task) -> str | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -15,7 +14,6 @@ from pumice.actions.eviction.proposals import Proposers
 from pumice.actions.eviction.starving import Starving
 from pumice.framework import subject
 from pumice.framework.job_domains import Purpose
-from pumice.framework.reads import Reads
 from pumice.framework.reasons import BeyondDue
 from pumice.model.statuses import Status
 
@@ -134,7 +132,7 @@ class Search:
         kind = self._kind(job, tasks)
         refused = self._hopeless.get(kind) if kind is not None else None
         # Who takes held room over must not be taken from in turn: there it is a candidate itself, of whom plugins may know more. Who is offered none is no candidate.
-        knows_all = kind in self._unoffered or not self._is_more_known_of_candidates
+        knows_all = kind in self._unoffered or not self.rules.facts.candidates_are_looked_at
         if refused is None or (self.session.reserved and not knows_all):
             with self.session.lending.planning(queue, self.session.cluster.queue_sums.held(queue.row)):
                 refused = self._sought(Wanted(queue, job, tasks, done), kind, refused)
@@ -181,10 +179,6 @@ class Search:
         pairs = zip(tasks, likenesses, strict=True)
         asked = tuple([(task.priority, task.preemptable, *likeness) for task, likeness in pairs])
         return self.starving.kind_of_job(job), job.min_member, len(job.pending), asked
-
-    @functools.cached_property
-    def _is_more_known_of_candidates(self) -> bool:
-        return any(each.reads & Reads.TASK for each in (*self.rules.functions(), *self.session.protection))
 
     def _settle(self, wanted: Wanted) -> str | None:
         """Look for a plan that its victims would not undo, in the domain where it costs least, and commit it; returns why there is none."""

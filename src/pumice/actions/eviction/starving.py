@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 from pumice.actions.eviction import asking, telling
 from pumice.api import names
-from pumice.framework import refusals
-from pumice.framework.reads import Reads
+from pumice.framework import independence, refusals
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -24,8 +23,8 @@ class Starving:
     def __init__(self, session: Session, rules: Rules) -> None:
         self._session = session
         self._rules = rules
-        self._by_job = bool(rules.reads & Reads.JOB) or rules.within or not session.shortcuts.equal_claimants
-        self._by_amounts = bool(rules.reads & Reads.COLUMNS)
+        self._by_job = rules.facts.votes_know_jobs or rules.within or not session.shortcuts.equal_claimants
+        self._by_amounts = rules.facts.votes_know_amounts
         self._anybody: dict[object, str | None] = {}
         # Of whom it is known, from earlier cycles too, that nobody may go for them: the job that asked, until another has asked about its pods, and what was said; and what was told of those who were considered.
         self._refused: dict[Hashable, tuple[str, str]] = {}
@@ -52,7 +51,7 @@ class Starving:
         """Return the jobs that may ask for room, by queue: let in, somebody to take from, valid, starving."""
         session = self._session
         # Queues protect nobody from claimants of their own.
-        protections = [p for p in session.protection if not self._rules.own_queue or p.reads != Reads.QUEUE]
+        protections = [p for p in session.protection if not (self._rules.own_queue and independence.goes_by_queue(p))]
         # Who may take from its own job alone is refused by other rules than whoever may not.
         about = f"{self._rules.name}, {self._rules.within}"
         self._refused = refusals.remembered(session, about, [*self._rules.functions(), *protections])

@@ -10,7 +10,6 @@ import itertools
 from typing import TYPE_CHECKING
 
 from pumice.actions.eviction import units
-from pumice.framework.reads import Reads
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,13 +46,9 @@ def offered(rules: Rules, claimant: Task, record: NodeRecord, domain: HyperNode 
     return allowed if len(allowed) == len(ordered) else rules.in_order(claimant, allowed)
 
 
-def first_that_judges_each(rules: Rules) -> int | None:
-    """Return the first tier that votes, if others do too and all it knows of a candidate are its numbers: whom it gives alone it gives, or another in his place, when asked about many."""
-    voting = [number for number, tier in enumerate(rules.extension().tiers) if tier]
-    if len(voting) < 2 or not rules.session.shortcuts.deciding_tiers:
-        return None
-    judges = rules.extension().tiers[voting[0]]
-    return voting[0] if all(registered.reads == Reads(0) for registered in judges) else None
+def first_tier(rules: Rules) -> int | None:
+    """Return the first of several tiers that vote, if it judges each candidate by itself."""
+    return rules.facts.first_tier_of_several if rules.session.shortcuts.deciding_tiers else None
 
 
 class Votes:
@@ -65,7 +60,7 @@ class Votes:
         self._tiers: dict[int, tuple[int, int]] = {}  # by node, with when that was found
         voting = [number for number, tier in enumerate(rules.extension().tiers) if tier]
         self._only = voting[0] if not rules.node_by_node and len(voting) == 1 else None
-        self.first = first_that_judges_each(rules)
+        self.first = first_tier(rules)
 
     def tier(self, member: Task, row: int, candidates: Sequence[Task], *, begun: bool) -> int:
         """Return which tier decides about the candidates of a node; once somebody goes there (`begun`) that stays so."""
