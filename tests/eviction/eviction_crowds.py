@@ -94,30 +94,6 @@ def equals(seed, name, action=""):
     return desk
 
 
-def flock(seed, name):
-    """Return a desk with elastic jobs that have one pod each on some nodes, most of them alike, and gangs of equal pods that ask."""
-    pick = random.Random(seed)  # noqa: S311  as above
-    desk = Desk(configuration(name), queues=("root",))
-    desk.feed(*(priority_class(f"p{value}", value) for value in (5, 10, 100)))
-    desk.feed(queue("q0", weight=1), queue("q1", weight=1))
-    room = [pick.choice([4, 6, 8, 8, 8]) for _ in range(pick.randint(2, 5))]
-    desk.feed(*(node(f"n{index}", str(cpu), "40Gi", "30") for index, cpu in enumerate(room)))
-    for level in range(max(room)):
-        key, odd = f"old{level}", pick.random() < 0.2
-        rare = {"priorityClassName": "p10"} if odd and pick.random() < 0.5 else {}
-        spec = {"priorityClassName": "p5", "queue": "q1" if pick.random() < 0.1 else "q0", **rare}
-        desk.feed(group(key, pick.choice([0, 0, 0, 1, 2]), phase="Running", **spec))
-        memory = "512Mi" if odd else "1Gi"
-        here = [index for index, cpu in enumerate(room) if level < cpu]
-        desk.feed(*(pod(f"{key}-{at}", key, cpu="1", memory=memory, node=f"n{at}") for at in here))
-    for index in range(pick.randint(1, 3)):
-        size = pick.randint(3, 12)
-        spec = {"priorityClassName": "p100", "queue": "q0"}
-        desk.feed(group(f"new{index}", pick.choice([size, size, size - 2]), phase="Inqueue", **spec))
-        desk.feed(*(pod(f"new{index}-{i}", f"new{index}", cpu="1", memory="1Gi") for i in range(size)))
-    return desk
-
-
 def herd(seed, name):
     """Return a desk with elastic jobs that have many equal pods on few nodes, and gangs of equal pods that ask."""
     pick = random.Random(seed)  # noqa: S311  as above

@@ -6,17 +6,15 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from eviction_crowds import PLUGINS, crowd, equals, flock, herd
+from eviction_crowds import PLUGINS, crowd, equals, herd
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from drawing import drawn, seeds
 from pumice.actions.eviction import (
-    equal_members,
     equal_rivals,
     gang_rules,
     judge,
-    offers,
     set_order,
     takeover,
     trimming,
@@ -30,12 +28,11 @@ from pumice.model.statuses import Status
 pytestmark = pytest.mark.usefixtures("node_by_node")
 SEEDS = seeds(40, 1, 4, 5, 6, 7, 9, 10, 12, 14, 17)
 LEAST = {
-    "preempt": {"rivals": 5, "sets": 20, "ahead": 20},
-    "preempt, gang falls through": {"rivals": 5, "sets": 20, "ahead": 20},
+    "preempt": {"rivals": 5, "sets": 20},
+    "preempt, gang falls through": {"rivals": 5, "sets": 20},
     "preempt, drf alone": {"sets": 20},
 }
 """How often shortcuts are taken at the least in these crowds: a comparison that is never made proves nothing."""
-PREEMPT = [name for name in PLUGINS if name.startswith("preempt")]
 
 
 def decided(name, *action, world=equals):
@@ -55,16 +52,14 @@ class Watched:
 
     def __init__(self, name):
         self.name = name
-        self.taken = {"rivals": 0, "sets": 0, "ahead": 0}
+        self.taken = {"rivals": 0, "sets": 0}
         self.wrong = []
         with pytest.MonkeyPatch.context() as patched:
             patched.setattr(equal_rivals, "is_one", self._rivals(equal_rivals.is_one))
             patched.setattr(judge.Door, "_go_apart", self._sets(judge.Door._go_apart))
-            self.equals = decided(name)
+            self.equals = [decided(name), decided(name, world=herd)]
             for seed in SEEDS:
                 crowd(seed, name).cycle()
-            patched.setattr(equal_members.NodeAhead, "seat", self._ahead(equal_members.NodeAhead.seat))
-            self.herds = decided(name, world=herd)
 
     def _note(self, shortcut, right, *about, count=1):
         self.taken[shortcut] += count
@@ -100,22 +95,6 @@ class Watched:
 
         return checked
 
-    def _ahead(self, seat):
-        """Whoever is seated ahead finds no room without victims, and offers that know nothing yet give the same."""
-
-        def checked(ahead, member):
-            plan = ahead.plan
-            free = plan.place_freely(member)
-            wanted = None if free else offers.Offers(plan.session, plan.rules).cheapest(plan, member)
-            count = len(plan.units)
-            told = seat(ahead, member)
-            if told:
-                same = wanted and (wanted.row, wanted.units) == (ahead.row, tuple(plan.units[count:]))
-                self._note("ahead", same, member.key, wanted)
-            return told
-
-        return checked
-
 
 @pytest.fixture(scope="module", params=PLUGINS)
 def watched(request):
@@ -134,20 +113,7 @@ def test_what_is_known_of_equals_decides_nothing(watched, monkeypatch):
     monkeypatch.setattr(set_order, "are_equal", lambda _choices: False)
     monkeypatch.setattr(trimming, "_is_needed", lambda _plan, _unit: False)
     monkeypatch.setattr(ways, "is_only_one", lambda _job, _members: False)
-    assert decided(watched.name) == watched.equals
-
-
-def test_placing_ahead_decides_nothing(watched, monkeypatch):
-    assert decided(watched.name, world=herd) == watched.herds
-    monkeypatch.setattr(equal_members, "times", lambda *_: 0)
-    assert decided(watched.name, world=herd) == watched.herds
-
-
-@pytest.mark.parametrize("name", PREEMPT)
-def test_placing_flocks_ahead_decides_nothing(name, monkeypatch):
-    quick = decided(name, world=flock)
-    monkeypatch.setattr(equal_members, "times", lambda *_: 0)
-    assert decided(name, world=flock) == quick
+    assert [decided(watched.name), decided(watched.name, world=herd)] == watched.equals
 
 
 @settings(max_examples=drawn(200), deadline=None)

@@ -211,10 +211,6 @@ class Columns(UnitColumns):
         queue = self._cluster.queues.get(job.queue)
         return -1 if queue is None else queue.row
 
-    def can_spare_more(self, task: Task) -> bool:
-        """Tell whether a job without one of its pods could still spare all that it has on any one node, so that nothing else of it changes if that pod goes."""
-        return self._singles_only or (task.job is not None and self._can_lose(task.job, 1))
-
     def _can_lose(self, job: Job, count: int) -> bool:
         """Tell whether a job without so many pods could still spare all that it has on any one node."""
         standing = self._standings.get(job.row)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from pumice.actions.eviction import equal_members, exhaustive
+from pumice.actions.eviction import exhaustive
 from pumice.actions.eviction.bundles import Bundles
 from pumice.actions.eviction.equal_claimants import EqualClaimants
 from pumice.actions.eviction.offers import Offers
@@ -58,19 +58,12 @@ class CheapestNodes:
     def _is_filled(self, plan: Plan, tasks: Sequence[Task], done: Callable[[], bool]) -> bool:
         """Place members until the job has what the plan is for; those that are like one for which there is no offer are passed over."""
         hopeless: dict[Hashable, None] = {}
-        at = 0
-        while at < len(tasks):
-            member, at = tasks[at], at + 1
+        for member in tasks:
             if member.likeness in hopeless:
                 continue
             if not self._offers.place(plan, member):
                 hopeless[member.likeness] = None
-                continue
-            if done():
-                return True
-            ahead, enough = equal_members.place(plan, self._offers, tasks, at, done)
-            at += ahead
-            if enough:
+            elif done():
                 return True
         return False
 

@@ -60,25 +60,20 @@ class VictimSets:
         found = self._candidates(self._plan.session.cluster.nodes.records[row])
         return self._plan.rules.in_order(self._member, found) if len(found) > 1 else found
 
-    def cheapest(
-        self, row: int, ordered: Sequence[Task] | None = None, choices: Sequence[Choice] | None = None
-    ) -> tuple[Rank, tuple[Unit, ...]] | None:
-        """Return the cheapest set on a node with its rank, leaving everything as it was; None if there is none. Who could go in which order may be known, and what could."""
-        found = self._cheapest(row, self.in_order(row) if ordered is None else ordered, choices)
+    def cheapest(self, row: int) -> tuple[Rank, tuple[Unit, ...]] | None:
+        """Return the cheapest set on a node with its rank, leaving everything as it was; None if there is none."""
+        found = self._cheapest(row)
         self._in_vain += found is None
         return found
 
-    def _cheapest(
-        self, row: int, ordered: Sequence[Task], choices: Sequence[Choice] | None
-    ) -> tuple[Rank, tuple[Unit, ...]] | None:
+    def _cheapest(self, row: int) -> tuple[Rank, tuple[Unit, ...]] | None:
         plan, request = self._plan, self._member.shape.request
+        ordered = self.in_order(row)
         self.ordered, self.refused = ordered, {}
         lacking = (request.vector - plan.session.cluster.nodes.future_idle_at(row))[request.asked]
         if request.unoffered or not self._are_enough(ordered, lacking, request.asked):
             return None
-        choices = self.choices(ordered, row) if choices is None else choices
-        if not self.door.by_numbers and not self._could_fit(choices, row):
-            return None
+        choices = self.choices(ordered, row)
         taken = self._first_that_works(set_order.sets_by_rank(choices, lacking, request.asked), choices, ordered, row)
         return (set_order.rank(taken), tuple([choice.unit for choice in taken])) if taken else None
 
@@ -98,6 +93,8 @@ class VictimSets:
                 taken = chosen if self.door.lets([choice.unit for choice in chosen], ordered, row) else []
             if taken:
                 return taken
+            if not tries and not self.door.by_numbers and not self._could_fit(choices, row):
+                return []
             if tries == most:
                 self._plan.bounds[CUT_SHORT if most == TRIES else CUT_SHORTER] = None
                 break
