@@ -128,12 +128,13 @@ class Reservations:
         for uid in [uid for uid, node in self.expired.items() if not _is_stated(cluster, uid, node)]:
             del self.expired[uid]
         held = []
+        departures: dict[tuple[int, int | None], int | None] = {}
         for uid in {**self.holds, **cluster.nominated}:
             if uid in known:
                 continue
             task = cluster.tasks[uid]
             hold = self._hold_of(task) if task.status == Status.PENDING else None
-            if hold is not None and self._is_in_force(task, hold, cluster, now):
+            if hold is not None and self._is_in_force(task, hold, cluster, now, departures):
                 held.append(task)
         return held
 
@@ -150,12 +151,18 @@ class Reservations:
             hold = self.holds[task.uid] = Hold(task.nominated)
         return hold
 
-    def _is_in_force(self, task: Task, hold: Hold, cluster: Cluster, now: int) -> bool:
+    def _is_in_force(
+        self, task: Task, hold: Hold, cluster: Cluster, now: int, departures: dict[tuple[int, int | None], int | None]
+    ) -> bool:
         record = cluster.nodes.by_name.get(hold.node)
         if record is None or record.object is None:
             self.drop([task])
             return False
-        going = _last_departure(hold, cluster, record.tasks.values() if not hold.victims else ())
+        plan = (id(hold.victims), hold.made) if hold.victims else (id(hold), None)
+        if plan not in departures:
+            # All members of a plan wait for the same victims.
+            departures[plan] = _last_departure(hold, cluster, record.tasks.values() if not hold.victims else ())
+        going = departures[plan]
         hold.gone_by = going if going is None or going < NEVER else None
         if going is not None and going >= now:
             hold.clear_since = None

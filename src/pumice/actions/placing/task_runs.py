@@ -90,6 +90,7 @@ def place_until(
     """
     session, job = turn.session, turn.job
     failed = misfits.begin(turn)
+    beyond: dict[tuple[int, int], FitSummary] = {}
     rest = tasks
     position = 0
     while position < len(rest):
@@ -100,7 +101,7 @@ def place_until(
         if (known := failed.reason(run[0])) is not None:
             session.findings.note_fit(run, known)
             continue
-        allowed, refusal = _allowed(turn, run)
+        allowed, refusal = _allowed(turn, run, beyond)
         if refusal is not None and refusal.due and not allowed:
             refusal = _asked_of_nodes(turn, run[0], refusal)
         tried = _place_run(turn, run[:allowed], done) if allowed else Tried(0, 0)
@@ -159,10 +160,20 @@ def next_run(session: Session, tasks: Sequence[Task], start: int = 0) -> list[Ta
     return list(tasks[start:end])
 
 
-def _allowed(turn: Turn, run: list[Task]) -> tuple[int, FitSummary | None]:
-    """Return how many tasks of a run the queue may take on, and why no more; limits only ever allow fewer as more is asked."""
+def _allowed(
+    turn: Turn, run: list[Task], beyond: dict[tuple[int, int], FitSummary] | None = None
+) -> tuple[int, FitSummary | None]:
+    """Return how many tasks of a run the queue may take on, and why no more; limits only ever allow fewer as more is asked.
+
+    Of which shapes it takes nothing on as things stand is remembered in `beyond`: members that wait on nodes of their own are runs of one.
+    """
     session, queue, waits = turn.session, turn.queue, turn.scope.waits
-    if not session.allocatable.active or session.allocatable(queue, subject.equal_tasks(run, waits=waits)) is None:
+    if not session.allocatable.active:
+        return len(run), None
+    state = session.cluster.changed, run[0].shape.serial
+    if beyond and (known := beyond.get(state)) is not None:
+        return 0, known
+    if session.allocatable(queue, subject.equal_tasks(run, waits=waits)) is None:
         return len(run), None
     low, high = 0, len(run)
     while high - low > 1:
@@ -172,7 +183,10 @@ def _allowed(turn: Turn, run: list[Task]) -> tuple[int, FitSummary | None]:
         else:
             high = middle
     refusal = session.allocatable(queue, subject.equal_tasks(run[: low + 1], waits=waits))
-    return low, None if refusal is None else reasons.of_queue(queue.name, refusal)
+    told = None if refusal is None else reasons.of_queue(queue.name, refusal)
+    if beyond is not None and told is not None and not low and session.independence.limits_go_by_queues:
+        beyond[state] = told
+    return low, told
 
 
 def _asked_of_nodes(turn: Turn, task: Task, refusal: FitSummary) -> FitSummary:
