@@ -42,9 +42,15 @@ MENDED = (
     ("a job without a minimum goes before one that is left without its own", 2672, ""),
     ("the same in gangreclaim", 51150, ""),
     ("a queue beyond its due may exchange a pod for one inside itself", 20214, "gangpreempt"),
+    ("whose next plans do not last goes on to the claimant's pods, however far away that is", 20208, "reclaim"),
+    ("the same in gangreclaim", 20208, "gangreclaim"),
 )
 # Worlds in which evictions went round for ever.
-ENDED = (("three jobs take from each other in turn", 5615),)
+ENDED = (
+    ("three jobs take from each other in turn", 5615, ""),
+    ("one of two equals takes others only as long as they do not come back", 20208, "reclaim"),
+    ("the same in gangreclaim", 20208, "gangreclaim"),
+)
 
 
 @pytest.mark.parametrize("action", tiny_worlds.ACTIONS)
@@ -72,17 +78,17 @@ def test_a_rule_that_was_broken_once_holds(seed, action):
     assert not check.findings, "\n".join(map(str, check.findings))
 
 
-@pytest.mark.parametrize("seed", [each[1] for each in ENDED], ids=[each[0] for each in ENDED])
-def test_evictions_that_went_round_once_end(seed):
-    found, late = tiny_lives.repeated(tiny_worlds.draw(seed))
+@pytest.mark.parametrize(("seed", "action"), [each[1:] for each in ENDED], ids=[each[0] for each in ENDED])
+def test_evictions_that_went_round_once_end(seed, action):
+    found, late = tiny_lives.repeated(tiny_worlds.draw(seed, action))
     assert not found, f"{found[0][0]} is evicted for {found[0][1]} once more"
     assert not late, "evictions go on"
 
 
-@pytest.mark.parametrize("seed", [each[1] for each in ENDED], ids=[each[0] for each in ENDED])
-def test_they_go_round_if_it_is_not_looked_at_where_later_plans_lead(seed, monkeypatch):
+@pytest.mark.parametrize(("seed", "action"), [each[1:] for each in ENDED], ids=[each[0] for each in ENDED])
+def test_they_go_round_if_it_is_not_looked_at_where_later_plans_lead(seed, action, monkeypatch):
     monkeypatch.setattr(search, "DEEPER", 0)
-    found, late = tiny_lives.repeated(tiny_worlds.draw(seed))
+    found, late = tiny_lives.repeated(tiny_worlds.draw(seed, action))
     assert found
     assert late
 

@@ -6,6 +6,8 @@ import copy
 
 from eviction_arena import Arena
 
+from tests.lives.policies import Policy
+
 CYCLES = 24
 QUIET = 6
 
@@ -46,7 +48,9 @@ class _Told:
 
 def repeated(world):
     """Let a world go on; give who was evicted for the same job twice, and whether somebody was evicted in the last cycles."""
-    arena = Arena(_Told(world), world.policy.text)
+    # Without allocate nobody would ever have the room that was made.
+    actions = dict.fromkeys(["allocate", *world.policy.actions])
+    arena = Arena(_Told(world), Policy(world.policy.name, list(actions), world.policy.tiers).text)
     found, pairs, last = [], set(), 0
     for _ in range(CYCLES):
         made, evicted = arena.cycle()

@@ -281,6 +281,7 @@ class Reference:
         """Tell whether this job's search would take some of these pods: True or False where that is certain, else None.
 
         A plan that takes others is made only if it lasts itself, which is followed one step further; those others may take these pods in their turn.
+        Whether one lasts that is further away is not certain: if it does not, whoever made it may go on to these pods.
         """
         names = {pod.key for pod in pods}
         if not self.scene.is_starving(self.key):
@@ -301,7 +302,7 @@ class Reference:
             return True if any(self.due(plan.gone) for plan in ours) else None
         made = [] if ours else [plan for plan in best if self.due(plan.gone) is not None]
         if not made or not further:
-            return False if made else None
+            return None
         if any(self.comes_back(plan, further=False) is not False for plan in made):
             return None
         led = {self.comes_back(plan, further=False, pods=pods) for plan in made}
