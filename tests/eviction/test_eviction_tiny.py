@@ -42,6 +42,8 @@ MENDED = (
     ("a job without a minimum goes before one that is left without its own", 2672, ""),
     ("the same in gangreclaim", 51150, ""),
     ("a queue beyond its due may exchange a pod for one inside itself", 20214, "gangpreempt"),
+    ("a pod that drf gives alone is offered though one before it of its job is refused", 301958, "preempt"),
+    ("the same of a job that lacks more than one member", 300821, "preempt"),
     ("whose next plans do not last goes on to the claimant's pods, however far away that is", 20208, "reclaim"),
     ("the same in gangreclaim", 20208, "gangreclaim"),
 )

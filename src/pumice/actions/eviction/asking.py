@@ -11,6 +11,7 @@ import numpy as np
 
 from pumice.actions.eviction import votes
 from pumice.actions.placing import minimum
+from pumice.framework.reads import Reads
 from pumice.framework.reasons import OfQueue
 
 if TYPE_CHECKING:
@@ -50,7 +51,8 @@ class Wanted(msgspec.Struct, frozen=True):
 def is_anybody_offered(rules: Rules, claimant: Task, sources: Iterable[Job], *, ask: bool) -> bool:
     """Tell whether anybody of some jobs may go for a job for which one of its members stands, and, if the plugins are asked, whether they offer anybody.
 
-    Whom they refuse with nobody gone yet they refuse with others gone too, so that asking about many at a time is enough to find that there is nobody.
+    Whom they refuse with nobody gone yet they refuse with others gone too, so that asking about many at a time is enough to find that there is nobody,
+    unless somebody counts those as gone whom he refuses: then each is asked about alone as well.
     """
     pending = () if claimant.job is None else claimant.job.pending.values()
     kinds = list({(task.priority, *task.likeness): task for task in pending}.values())
@@ -59,7 +61,8 @@ def is_anybody_offered(rules: Rules, claimant: Task, sources: Iterable[Job], *, 
         return next(unprotected, None) is not None
     size = FEW  # as a rule one of the first is offered
     while chunk := list(itertools.islice(unprotected, size)):
-        if any(votes.ask(rules, kind, chunk) for kind in kinds):
+        asked = [chunk, *([task] for task in chunk)] if rules.reads & Reads.OTHER_NODES else [chunk]
+        if any(votes.ask(rules, kind, some) for some in asked for kind in kinds):
             return True
         size = min(2 * size, TOGETHER)
     return False
