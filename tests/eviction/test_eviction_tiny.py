@@ -44,6 +44,7 @@ MENDED = (
     ("a queue beyond its due may exchange a pod for one inside itself", 20214, "gangpreempt"),
     ("a pod that drf gives alone is offered though one before it of its job is refused", 301958, "preempt"),
     ("the same of a job that lacks more than one member", 300821, "preempt"),
+    ("a further member finds a plan though one of another shape does not", 300045, "preempt"),
     ("whose next plans do not last goes on to the claimant's pods, however far away that is", 20208, "reclaim"),
     ("the same in gangreclaim", 20208, "gangreclaim"),
 )

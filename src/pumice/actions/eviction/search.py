@@ -18,7 +18,7 @@ from pumice.framework.reasons import BeyondDue
 from pumice.model.statuses import Status
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Sequence
+    from collections.abc import Callable, Hashable, Iterable, Sequence
 
     from pumice.actions.eviction.rules import Rules
     from pumice.actions.eviction.successors import Successors
@@ -79,16 +79,25 @@ class Search:
             if needed:
                 self.seek(queue, job, needed, lambda: asking.is_enough(session, job))
             return
-        for members, done in asking.wishes(session, job, tasks):
-            if not session.job_starving(job) or not self.seek(queue, job, members, done):
-                return
+        self._serve_one_by_one(queue, job, asking.wishes(session, job, tasks))
 
     def serve_each(self, queue: Queue, job: Job) -> None:
         """Make plans for a job one member at a time, each of which leaves it its minimum, until there is none."""
         session = self.session
-        for task in asking.claimants(session, job):
-            if not session.job_starving(job) or not self.seek(queue, job, [task], lambda: session.is_pipelined(job)):
+        wishes = [([task], lambda: session.is_pipelined(job)) for task in asking.claimants(session, job)]
+        self._serve_one_by_one(queue, job, wishes)
+
+    def _serve_one_by_one(
+        self, queue: Queue, job: Job, wishes: Iterable[tuple[list[Task], Callable[[], bool]]]
+    ) -> None:
+        """Make a plan for each wish of a job while it starves; one like another for which there is none is passed over."""
+        hopeless: dict[Hashable, None] = {}
+        for members, done in wishes:
+            if not self.session.job_starving(job):
                 return
+            kind = tuple([(member.priority, *member.likeness) for member in members])
+            if kind not in hopeless and not self.seek(queue, job, members, done):
+                hopeless[kind] = None
 
     def domain_bounds(self, job: Job) -> DomainBounds | None:
         """Return what evictions could do for a job in each hyper-node; None if it may be anywhere, or nobody asks."""
