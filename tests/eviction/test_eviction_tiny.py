@@ -45,6 +45,11 @@ MENDED = (
     ("a pod that drf gives alone is offered though one before it of its job is refused", 301958, "preempt"),
     ("the same of a job that lacks more than one member", 300821, "preempt"),
     ("a further member finds a plan though one of another shape does not", 300045, "preempt"),
+    ("a pod goes for another member of its node than the first", 300403, "preempt"),
+    ("who waits for room that was made for it is no candidate", 300727, "preempt"),
+    ("a job without a minimum is no gang that is judged once", 300333, "reclaim"),
+    ("the same in gangreclaim", 303769, "gangreclaim"),
+    ("a pod that was bound a moment ago goes with the rest of its gang", 302630, "reclaim"),
     ("whose next plans do not last goes on to the claimant's pods, however far away that is", 20208, "reclaim"),
     ("the same in gangreclaim", 20208, "gangreclaim"),
 )

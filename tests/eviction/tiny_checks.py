@@ -35,7 +35,7 @@ class Check:
         self.notes = collections.Counter()
         start = self.world.seen()
         begun = Scene(self.world, start)
-        self.scene = Scene(self.world, tiny_runs.with_binds(start, self.ran.binds), begun, binding=self.ran.binds)
+        self.scene = Scene(self.world, tiny_runs.with_binds(start, self.ran.binds), begun, placed=self.ran.binds)
         self._check()
 
     def _place(self, scene, key, gone):
@@ -65,11 +65,14 @@ class Check:
         if listed != self.ran.evictions:
             self._say("told", f"{self.ran.evictions} are evicted, {listed} are told")
             return
+        placed, served = set(self.ran.binds), set()
         for claimant, victims, number, first in self.ran.plans:
             plan = self._plan(scene, claimant, victims, number, first)
-            if plan is None:
-                self.notes["plans that cannot be told apart"] += 1
+            if plan is None or any(pod.group in served - {claimant} for pod in plan.gone):
+                self.notes["plans that cannot be told apart" if plan is None else "takes from who waits"] += 1
                 return
+            placed |= {member.key for member, _ in plan.where}
+            served.add(claimant)
             self._check_plan(scene, claimant, plan)
             scene = scene.moved(placed=plan.where)
             for pod in plan.gone:
@@ -79,7 +82,7 @@ class Check:
                 type(scene.seen)(scene.seen, scene.seen.pods),
                 scene.begun,
                 scene.evicted + list(plan.gone),
-                self.ran.binds,
+                placed,
             )
 
     def _plan(self, scene, claimant, victims, number, first):

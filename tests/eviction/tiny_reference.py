@@ -45,7 +45,7 @@ class Reference:
         whole = self._whole(plan)
         scene = self.scene
         for pod in plan.gone:
-            if not scene.is_asked_about(self.group, pod):
+            if not scene.is_asked_about(self.group, pod) or (pod.key in scene.placed and pod.group not in whole):
                 yield f"candidates (actions 4, 5, 7): {pod.name} is none of {scene.action}"
             guard = self._guard(pod, plan)
             if guard:
@@ -76,9 +76,9 @@ class Reference:
         return self.scene.protection(self.group, strongest, pod)
 
     def _whole(self, plan):
-        gone = {pod.uid for pod in plan.gone}
-        jobs = {pod.group for pod in plan.gone}
-        return {job for job in jobs if all(p.uid in gone for p in self.scene.seen.alive(job))}
+        gone, seen = {pod.uid for pod in plan.gone}, self.scene.seen
+        gangs = {pod.group for pod in plan.gone if seen.groups[pod.group].minimum}
+        return {job for job in gangs if all(p.uid in gone for p in seen.alive(job))}
 
     def _minimums(self, plan, whole, members):
         seen = self.scene.seen
@@ -153,9 +153,9 @@ class Reference:
         for node in nodes:
             here = [p for p in offered if p.node == node]
             mine = [i for i, (_, where) in enumerate(order) if where == node]
-            for position in mine if strict else mine[:1]:
-                if here and not self._lets_go_here(order, position, node, here, gone, strict=strict):
-                    return False
+            asked = (self._lets_go_here(order, place, node, here, gone, strict=strict) for place in mine)
+            if here and not (all if strict else any)(asked):
+                return False
             gone += [p for p in here if p not in gone]
             gone += [] if strict else self._rest(gone, plan)
         return True

@@ -21,13 +21,15 @@ CRITICAL = facts.CRITICAL
 class Scene:
     """The cluster as a plan finds it, for one action; dues are those of the session's beginning, whatever has moved since."""
 
-    def __init__(self, world, seen, begun=None, evicted=(), binding=()):
+    def __init__(self, world, seen, begun=None, evicted=(), placed=()):
         self.world = world
         self.seen = seen
         self.policy = world.policy
         self.action = world.action
         self.begun = begun or self
-        self.binding = set(binding)  # keys of pods that were placed a moment ago, which nobody takes yet
+        self.placed = set(
+            placed
+        )  # keys of pods that were placed a moment ago, which nobody takes but with the rest of their gang
         self.evicted = list(evicted)  # before, in this session: budgets have not learnt of them
         self.on = [pod for pod in seen.pods.values() if pod.state == "on"]
         self.total = facts.total(n.room for n in seen.nodes.values())
@@ -96,12 +98,13 @@ class Scene:
     def candidates(self, key, member):
         """Give the pods that the action may take for a member and no protection of their own keeps."""
         mine = self.seen.groups[key]
-        return [pod for pod in self.on if self.is_asked_about(mine, pod) and not self.protection(mine, member, pod)]
+        known = [pod for pod in self.on if pod.key not in self.placed and self.is_asked_about(mine, pod)]
+        return [pod for pod in known if not self.protection(mine, member, pod)]
 
     def is_asked_about(self, mine, pod):
         """Tell whether an action asks about a pod at all for a job (actions 4.2, 5, 7.3)."""
         group = self.seen.groups.get(pod.group)
-        if group is None or pod.foreign or pod.key in self.binding:
+        if group is None or pod.foreign:
             return False
         if self.action == "preempt":
             return group.queue == mine.queue
