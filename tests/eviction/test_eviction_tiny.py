@@ -50,6 +50,10 @@ MENDED = (
     ("a job without a minimum is no gang that is judged once", 300333, "reclaim"),
     ("the same in gangreclaim", 303769, "gangreclaim"),
     ("a pod that was bound a moment ago goes with the rest of its gang", 302630, "reclaim"),
+    ("a job that would come back if it went whole gives what it can spare", 301501, "reclaim"),
+    ("the same on one node", 303060, "reclaim"),
+    ("the same of two jobs in gangreclaim", 302224, "gangreclaim"),
+    ("who would come back still has a say in which tier decides", 301406, "preempt"),
     ("whose next plans do not last goes on to the claimant's pods, however far away that is", 20208, "reclaim"),
     ("the same in gangreclaim", 20208, "gangreclaim"),
 )

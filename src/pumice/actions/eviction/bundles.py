@@ -96,10 +96,10 @@ class Bundles:
     def _bundles(self, plan: Plan, asking: Sequence[Task]) -> list[Bundle]:
         """Cut the candidates that the plugins allow into what their jobs can spare and the rest: safe ones first, then in victim order; left out where nothing of it helps."""
         claimant, rules = asking[0], self.rules
-        found = [task for task in rules.candidates(claimant, plan.domain) if task.uid not in plan.excluded]
+        found = rules.candidates(claimant, plan.domain)
         allowed = votes.ask(rules, claimant, rules.in_order(claimant, found), plan.domain) if found else []
         by_job: dict[str, list[Task]] = {}
-        for task in rules.in_order(claimant, allowed):
+        for task in rules.in_order(claimant, [task for task in allowed if task.uid not in plan.excluded]):
             by_job.setdefault(task.job_key, []).append(task)
         useful, far = self._useful_rows(plan, asking, allowed), self._reaches_far(plan, asking)
         bundles: list[Bundle] = []
@@ -141,7 +141,8 @@ class Bundles:
         bundles = [Bundle(tuple(Unit((task,), whole=False) for task in safe), safe=True)] if safe else []
         kept = {task.uid for task in safe}
         rest = [task for task in tasks if task.uid not in kept]
-        return bundles + (self._everybody(plan, job, rest, broken=False) if rest else [])
+        bundles += self._everybody(plan, job, rest, broken=False) if rest else []
+        return bundles[:1] if plan.leaves_out([unit for bundle in bundles for unit in bundle.units]) else bundles
 
     def _everybody(self, plan: Plan, job: Job, tasks: list[Task], *, broken: bool) -> list[Bundle]:
         """Return the rest of a job as a whole, unless somebody in it must stay or whole bundles are not wanted."""

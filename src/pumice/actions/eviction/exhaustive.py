@@ -57,7 +57,7 @@ class EverySet:
         for job in in_victim_order(plan.session, tasks[0], jobs) if jobs else ():
             here = [task for task in _those_of(self._rules, kinds, job) if plan.covers(task)]
             some = _units(self._rules, tasks[0], job, here) if here else []
-            found += [unit for unit in some if not any(task.uid in plan.excluded for task in unit.tasks)]
+            found += [unit for unit in some if not plan.leaves_out([unit])]
         return found
 
 
@@ -96,7 +96,7 @@ def _combinations(plan: Plan, tasks: Sequence[Task], found: Sequence[Unit]) -> l
     for size in range(1, len(found) + 1):
         for going in itertools.combinations(found, size):
             gone = [task for unit in going for task in unit.tasks]
-            if len({task.uid for task in gone}) < len(gone) or not _are_spared(plan, going):
+            if len({task.uid for task in gone}) < len(gone) or not _are_spared(plan, going) or plan.leaves_out(going):
                 continue
             freed = sum((task.shape.request.vector for task in gone if plan.covers(task)), start=room)
             if (least <= freed).all():

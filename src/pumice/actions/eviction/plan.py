@@ -51,7 +51,9 @@ class Plan:
         self.statement: Statement = session.statement(wanted.claimant)
         self.units: list[Unit] = []
         self.members: list[Task] = []
+        # Pods that go in no later plan, and those of jobs that must not go entirely, though they may give what they can spare.
         self.excluded: dict[str, None] = {}
+        self.kept: dict[frozenset[str], None] = {}
         self.refusal = ""
         # Which bounds of the search were reached: whoever reads why a plan was made or not is told.
         self.bounds: dict[str, None] = {}
@@ -76,6 +78,32 @@ class Plan:
     def victims(self) -> list[Task]:
         """All who go, in the order in which they leave: it says nothing of how they were found."""
         return sorted([task for unit in self.units for task in unit.tasks], key=leaving_order)
+
+    # -- who would come back -----------------------------------------------------------------------------------
+
+    def exclude(self, tasks: Sequence[Task]) -> None:
+        """Leave victims out from now on; where all of a job goes that could spare some, all of it together at first."""
+        by_job: dict[str, list[Task]] = {}
+        for task in tasks:
+            by_job.setdefault(task.job_key, []).append(task)
+        for some in by_job.values():
+            job, together = some[0].job, frozenset([task.uid for task in some])
+            if job is None or job.tally.ready or len(some) <= max(1, job.min_member) or together in self.kept:
+                self.excluded.update(dict.fromkeys(together))
+            else:
+                self.kept[together] = None
+
+    @property
+    def number_excluded(self) -> int:
+        """How many pods were left out."""
+        return len(set(self.excluded).union(*self.kept))
+
+    def leaves_out(self, going: Sequence[Unit]) -> bool:
+        """Tell whether units must not go, or not together."""
+        if not self.excluded and not self.kept:
+            return False
+        uids = {task.uid for unit in going for task in unit.tasks}
+        return not uids.isdisjoint(self.excluded) or any(together <= uids for together in self.kept)
 
     # -- questions ---------------------------------------------------------------------------------------------
 

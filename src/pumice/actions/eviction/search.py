@@ -280,8 +280,8 @@ class Search:
             returning = self._those_who_would_undo_it(plan) if plan.units else []
             if not returning:
                 return plan
+            plan.exclude(returning)
             plan.start_again()
-            plan.excluded.update(dict.fromkeys(task.uid for task in returning))
         else:
             plan.bounds[f"no more than {ROUNDS} plans were tried"] = None
         plan.give_up()
@@ -348,10 +348,10 @@ class Search:
             lasts = bool(taken) and (search.levels > 0 or self._goes_on(plan))
             returning = search._those_who_would_undo_it(rival) if lasts else []  # noqa: SLF001
             leads_back = bool(taken) and not returning and self._goes_on(plan) and search._leads_back(rival, plan)  # noqa: SLF001
+            rival.exclude(returning)
             rival.start_again()
             if not returning:
                 return leads_back
-            rival.excluded.update(dict.fromkeys(task.uid for task in returning))
         return False
 
     def _goes_on(self, plan: Plan) -> bool:
@@ -395,7 +395,7 @@ class Search:
         if plan.refusal:
             return plan.refusal
         if plan.successor is not None:
-            return f"{len(plan.excluded)} pods could be evicted, but {plan.successor.title} of queue {plan.successor.queue} would take the room over in the next cycle"
-        if plan.excluded:
-            return f"{len(plan.excluded)} pods could be evicted, but would take the room back in the next cycle by the same rules"
+            return f"{plan.number_excluded} pods could be evicted, but {plan.successor.title} of queue {plan.successor.queue} would take the room over in the next cycle"
+        if plan.number_excluded:
+            return f"{plan.number_excluded} pods could be evicted, but would take the room back in the next cycle by the same rules"
         return telling.NOTHING_HELPS

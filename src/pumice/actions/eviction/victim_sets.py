@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from pumice.actions.eviction.plan import Plan
     from pumice.actions.eviction.queue_protections import QueueProtections
     from pumice.actions.eviction.ranking import Rank
-    from pumice.model.job import Job
     from pumice.model.nodes import NodeRecord
     from pumice.model.resources import Vector
     from pumice.model.task import Task
@@ -85,7 +84,7 @@ class VictimSets:
         asked: dict[int, None] = {}
         tries = 0
         for chosen in sets:
-            if chosen is not None and any(id(choice.unit) in self.refused for choice in chosen):
+            if chosen is not None and self._is_out(chosen):
                 continue
             if chosen is None or tries == most:
                 taken = self._taken_in_order(choices, ordered, row)
@@ -105,6 +104,11 @@ class VictimSets:
                     if not self.door.are_given([choice.unit], ordered, row):
                         self.refused[id(choice.unit)] = choice.unit
         return []
+
+    def _is_out(self, chosen: Sequence[Choice]) -> bool:
+        """Tell without asking that a set does not go."""
+        refused = any(id(choice.unit) in self.refused for choice in chosen)
+        return refused or self._plan.leaves_out([choice.unit for choice in chosen])
 
     def _could_fit(self, choices: Sequence[Choice], row: int) -> bool:
         """Tell whether the member might fit with everybody gone who could go; who minds others may need one of them to stay."""
@@ -127,8 +131,8 @@ class VictimSets:
 
     def _candidates(self, record: NodeRecord) -> list[Task]:
         """Return the pods of a node that are neither out of reach nor protected."""
-        rules, member, excluded, known = self._plan.rules, self._member, self._plan.excluded, self._protections
-        tasks = [t for t in record.tasks.values() if t.uid not in excluded and (known is None or not known.is_kept(t))]
+        rules, member, known = self._plan.rules, self._member, self._protections
+        tasks = [task for task in record.tasks.values() if known is None or not known.is_kept(task)]
         return [task for task in tasks if rules.may_go(member, task)]
 
     def choices(self, ordered: Sequence[Task], row: int) -> list[Choice]:
@@ -147,17 +151,8 @@ class VictimSets:
                 found.append(self._single(task))
             here = by_job[job.key]
             if here[0] is task and not (is_spared if len(here) == 1 else units.keeps_its_minimum(job, here)):
-                whole = self._whole(job, here)
-                if whole is not None:
-                    found.append(self._of(whole, row))
-        return found
-
-    def _whole(self, job: Job, here: Sequence[Task]) -> Unit | None:
-        """Return all that is left of a job, those on the node first; None if one of them must not be taken again."""
-        rest = units.rest_of(job, here)
-        if any(task.uid in self._plan.excluded for task in rest):
-            return None
-        return units.whole_job(job, (*here, *rest))
+                found.append(self._of(units.whole_job(job, (*here, *units.rest_of(job, here))), row))
+        return [choice for choice in found if not self._plan.leaves_out([choice.unit])]
 
     def _single(self, task: Task) -> Choice:
         priority = (task.job.priority if task.job is not None else 0, task.priority)
