@@ -23,13 +23,10 @@ def effect(choice, name, number):
             return effects.Patch(kind=kinds.POD, namespace="a", name=name, uid=str(number), body={})
         case "reason" | "nomination" | "end" | "other condition":
             return patch_of_pod(STATUSES[choice](number), name)
-        case "running":
-            where = {"namespace": "a", "name": name, "uid": name}
-            return effects.Patch(kind=kinds.POD_GROUP, **where, body={"status": {"phase": "Running"}}, reports=True)
-        case "group":
+        case "running" | "group":
             status = {"phase": str(number), "conditions": [{"type": "Unschedulable", "message": str(number)}]}
             where = {"namespace": "a", "name": name, "uid": name}
-            return effects.Patch(kind=kinds.POD_GROUP, **where, body={"status": status})
+            return effects.Patch(kind=kinds.POD_GROUP, **where, body={"status": status}, reports=choice == "running")
     return effects.Evict(namespace="a", name=name, uid=str(number), reason="")
 
 
@@ -113,7 +110,8 @@ def test_one_in_four_is_a_patch_while_there_is_both():
 # ---- patches that need not be sent any more
 
 ON_POD = st.sampled_from(["reason", "nomination", "end", "other condition", "evict"])
-WRITTEN = st.one_of(st.tuples(ON_POD, st.just("p")), st.tuples(st.just("group"), st.just("g")), st.just("take"))
+ON_GROUP = st.sampled_from(["group", "running"])
+WRITTEN = st.one_of(st.tuples(ON_POD, st.just("p")), st.tuples(ON_GROUP, st.just("g")), st.just("take"))
 
 
 def state(performed):
@@ -150,7 +148,41 @@ def test_what_is_left_out_makes_no_difference_in_the_end(steps, bound):
         plan.done(taken)
     assert sorted(map(id, performed + left_out)) == sorted(map(id, all_of_them))
     assert plan.waiting == 0
+    assert plan.on_offer == 0
     assert state(performed) == state(all_of_them)
+    assert reports_taken_at_once(plan) == agenda.MOST_REPORTS
+
+
+def reports_taken_at_once(plan):
+    """Count how many reports are given to workers before one is done."""
+    for number in range(agenda.MOST_REPORTS + 1):
+        plan.put(effect("running", f"r{number}", number))
+    return len(list(iter(plan.take, None)))
+
+
+def test_a_status_that_takes_the_place_of_a_report_does_not_wait_for_calm():
+    plan = agenda.Agenda()
+    plan.put(effect("running", "g", 1))
+    for number in range(6):
+        plan.put(effect("evict", f"p{number}", number))
+    status = effect("group", "g", 2)
+    assert [each.reports for each in plan.put(status)] == [True]
+    assert plan.on_offer == 7
+    assert status in [plan.take() for _ in range(4)]
+
+
+def test_a_report_that_takes_the_place_of_a_status_waits_for_calm():
+    plan = agenda.Agenda()
+    plan.put(effect("group", "g", 1))
+    evictions = [effect("evict", f"p{number}", number) for number in range(6)]
+    for each in evictions:
+        plan.put(each)
+    report = effect("running", "g", 2)
+    assert [each.reports for each in plan.put(report)] == [False]
+    assert [plan.take() for _ in range(7)] == [*evictions, None]
+    for each in evictions:
+        plan.done(each)
+    assert plan.take() is report
 
 
 def test_a_pod_that_is_bound_before_anybody_wrote_why_it_waits_costs_one_request():

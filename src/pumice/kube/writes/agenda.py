@@ -19,7 +19,7 @@ a server that is too slow for everything gets less to do, and not more. A bind t
 
 from __future__ import annotations
 
-from collections import deque
+from collections import OrderedDict, deque
 from typing import TYPE_CHECKING, Any
 
 from pumice.api import kinds, names
@@ -42,11 +42,8 @@ class Agenda:
 
     def __init__(self) -> None:
         self._urgent: deque[Answerable] = deque()
-        self._status: deque[_Object] = deque()
-        self._reports: deque[_Object] = deque()
-        self._patches: dict[
-            _Object, Patch
-        ] = {}  # what the two lines above are to bring; whoever is not here was left out
+        self._status: OrderedDict[_Object, Patch] = OrderedDict()
+        self._reports: OrderedDict[_Object, Patch] = OrderedDict()
         self._patient: deque[Bind] = deque()
         self._behind: dict[_Object, deque[Answerable] | None] = {}  # an object that is taken -> what waits for it
         self._turn = 0
@@ -81,27 +78,27 @@ class Agenda:
         while queue and (last := _replaced(queue[-1], effect)) is not None:
             left_out.append(last)
             queue.pop()
-        begun = self._patches.get(key)
-        if not queue and begun is not None and _replaced(begun, effect) is not None:
-            left_out.append(begun)
-            self._take_place(key, effect)
+        first = self._status.get(key) or self._reports.get(key)
+        if not queue and first is not None and _replaced(first, effect) is not None:
+            left_out.append(first)
+            self._take_place(key, first, effect)
         else:
             queue.append(effect)
         self.waiting -= len(left_out)
         return left_out
 
-    def _take_place(self, key: _Object, effect: Answerable) -> None:
-        """Put an effect where a patch of its object waits that nobody has begun."""
-        if isinstance(effect, Patch):
-            self._patches[key] = effect
-        else:
-            del self._patches[key]
-            self._line_up(key, effect)
+    def _take_place(self, key: _Object, first: Patch, effect: Answerable) -> None:
+        """Put an effect where a patch of its object waits that nobody has begun; if it is of another line, at the end of that one."""
+        if not isinstance(effect, Patch) or effect.reports != first.reports:
+            del self._line_of(first)[key]
+        self._line_up(key, effect)
+
+    def _line_of(self, patch: Patch) -> OrderedDict[_Object, Patch]:
+        return self._reports if patch.reports else self._status
 
     def _line_up(self, key: _Object, effect: Answerable) -> None:
         if isinstance(effect, Patch):
-            self._patches[key] = effect
-            (self._reports if effect.reports else self._status).append(key)
+            self._line_of(effect)[key] = effect
         elif isinstance(effect, Bind) and effect.volumes:
             self._patient.append(effect)
         else:
@@ -114,12 +111,12 @@ class Agenda:
         if sharing and self._turn % _REPORT_SHARE == 0:
             effect = self._next_report()
         if effect is None and self._turn % _STATUS_SHARE == 0:
-            effect = self._next_patch(self._status)
+            effect = _first(self._status)
         if effect is None and self._urgent:
             self._urgent_in_flight += 1
             effect = self._urgent.popleft()
         if effect is None:
-            effect = self._next_patch(self._status)
+            effect = _first(self._status)
         if effect is None and self.is_calm:
             effect = self._next_report()
         self.waiting -= effect is not None
@@ -129,17 +126,9 @@ class Agenda:
         """Give the next report, unless as many are in flight as may be."""
         if self._reports_in_flight >= self.most_reports:
             return None
-        report = self._next_patch(self._reports)
+        report = _first(self._reports)
         self._reports_in_flight += report is not None
         return report
-
-    def _next_patch(self, line: deque[_Object]) -> Patch | None:
-        """Give the next patch of a line that was not left out."""
-        while line:
-            patch = self._patches.pop(line.popleft(), None)
-            if patch is not None:
-                return patch
-        return None
 
     def take_patient(self) -> Bind | None:
         """Give the next bind that has to wait for volumes."""
@@ -167,14 +156,20 @@ class Agenda:
 
     def clear(self) -> Iterator[Answerable]:
         """Give everything that waits, to be refused; nothing can be queued after that."""
-        patches = deque(self._patches.values())
-        self._patches.clear()
+        patches = deque([*self._status.values(), *self._reports.values()])
+        self._status.clear()
+        self._reports.clear()
         lines: list[deque[Any]] = [self._urgent, patches, self._patient]
         lines += [queue for queue in self._behind.values() if queue]
         for line in lines:
             while line:
                 self.waiting -= 1
                 yield line.popleft()
+
+
+def _first(line: OrderedDict[_Object, Patch]) -> Patch | None:
+    """Take the first patch of a line."""
+    return line.popitem(last=False)[1] if line else None
 
 
 def _gives_reason(effect: Patch) -> bool:
