@@ -41,7 +41,7 @@ class Shortcuts(msgspec.Struct, frozen=True, kw_only=True):
     """Jobs that wait for victims on the node that is held for them are left out of cycles as long as nothing about them changes (`preemption-1000`, one more pod: 5)."""
 
     domain_sums: bool = True
-    """Hyper-nodes that have too little room in sum for the members of a job are not tried."""
+    """Hyper-nodes that have too little room in sum for the members of a job, or would have if everybody went who may, are not tried, and those first where the fewest would have to go."""
 
     equal_claimants: bool = True
     """Whom a claimant may evict, and who could take its room again, is taken for the same of its equals (`preemption-1000`: 2.3)."""

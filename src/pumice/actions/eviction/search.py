@@ -250,7 +250,8 @@ class Search:
     def _ranked(self, domains: Sequence[HyperNode], bounds: DomainBounds | None) -> list[tuple[Cost | None, HyperNode]]:
         """Return the domains where a plan may stand, each with what it costs at the least: those first that may need no victim, then the cheapest."""
         # Where nodes are sampled, every look at them changes what the next one sees.
-        if bounds is None or self.rules.node_by_node or self.session.evaluator.sampler is not None:
+        sampled, shortcuts = self.session.evaluator.sampler is not None, self.session.shortcuts
+        if bounds is None or self.rules.node_by_node or sampled or not shortcuts.domain_sums:
             return [(None, domain) for domain in domains]
         hopeful = [(bounds.least_cost(domain), domain) for domain in domains if not bounds.is_hopeless(domain)]
         free = [(bound, domain) for bound, domain in hopeful if bound is None]
