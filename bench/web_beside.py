@@ -119,7 +119,7 @@ async def _measured() -> tuple[list[float], list[float]]:
             objects.second(number, both if shown else alone)
             decides.cycle()
             if shown:
-                await beside._send_waiting(pipe)  # noqa: SLF001  what `run` does four times a second
+                await beside.send_waiting(pipe)
             spent = process_time() - began
             if number >= 4:
                 found[0 if shown else 1].append(spent)
@@ -142,9 +142,9 @@ async def _page(beside: Beside) -> AsyncIterator[asyncio.StreamWriter]:
         assert page.stdin is not None  # noqa: S101  it was started with pipes
         assert page.stderr is not None  # noqa: S101  as above
         widen(page.stdin)
-        begin = msgspec.structs.replace(beside._beginning(), master=address)  # noqa: SLF001  as above
+        begin = msgspec.structs.replace(beside.beginning(reads_first=False), master=address)
         page.stdin.write(questions.packed(begin))
-        await beside._send_waiting(page.stdin)  # noqa: SLF001  as above
+        await beside.send_waiting(page.stdin)
         where = ""
         while "what=page" not in where:
             where = (await page.stderr.readline()).decode()

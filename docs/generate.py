@@ -186,13 +186,13 @@ def _plugin_types() -> str:
         rows = [(f"`{name}`", f"`{_cell(what)}`", _cell(meaning)) for name, (what, meaning) in described.items()]
         rows += [
             (f"`{_cell(members.shown(kind, name))}`", *members.told(kind, name))
-            for name in _chosen(kind, described, left_out.split())
+            for name in chosen(kind, described, left_out.split())
         ]
         lines += _table(("name", "type", "meaning"), rows)
     return _page(lines)
 
 
-def _chosen(kind: type[Any], described: Mapping[str, object], listed: list[str]) -> list[str]:
+def chosen(kind: type[Any], described: Mapping[str, object], listed: list[str]) -> list[str]:
     """Choose the properties and methods to show, and refuse a list that does not fit the code."""
     few = listed[:1] == ["only"]
     named = [*described, *listed[few:]]

@@ -211,5 +211,5 @@ def fingerprint(cluster):
         },
         "pending jobs": set(cluster.pending_jobs),
         "phases": {key: job.phase for key, job in cluster.jobs.items()},
-        "shapes": {shape.key: shape.users for shape in cluster.shapes._shapes.values()},
+        "shapes": {shape.key: shape.users for shape in cluster.shapes},
     }

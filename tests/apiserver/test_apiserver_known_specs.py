@@ -199,7 +199,7 @@ def test_in_any_life_a_known_spec_is_answered_as_an_unknown_one(story):
             changed(warm, step)
             changed(cold, step)
             continue
-        cold.writing._specs = pod_specs.PodSpecs()
+        cold.writing.specs = pod_specs.PodSpecs()
         assert created(warm, step) == created(cold, step)
 
 

@@ -121,7 +121,7 @@ def test_a_restart_that_loses_all_decisions_of_a_cycle_changes_nothing_in_the_en
 def test_a_restart_that_loses_some_decisions_changes_nothing_in_the_end(undisturbed, arrived):
     play = Play(*workload())
     play.decide()
-    handed_over = play.cluster._queue
+    handed_over = play.cluster._queue  # noqa: SLF001  what ends with the process that was to send it
     while len(handed_over) > arrived:
         handed_over.pop()
     play.cluster.settle()

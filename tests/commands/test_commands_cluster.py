@@ -245,7 +245,7 @@ def test_pods_are_listed_by_job_and_by_queue(either):
 
 
 def test_nothing_is_kept_of_pods_that_are_not_wanted():
-    listing = calls._Chosen(lambda metadata: metadata.name == "b")
+    listing = calls.Chosen(lambda metadata: metadata.name == "b")
     for name in ("a", "b", "c"):
         raw = msgspec.Raw(msgspec.json.encode({"metadata": {"name": name, "uid": name}}))
         listing.add(arrivals.arrival(kinds.POD, raw, keep=True))

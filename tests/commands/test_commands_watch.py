@@ -133,7 +133,7 @@ class Screen:
 
 @contextlib.asynccontextmanager
 async def watched(commands, wanted, form=""):
-    task = asyncio.create_task(watching._run(calls.Place(kubeconfig=str(commands.server.kubeconfig)), wanted, form))
+    task = asyncio.create_task(watching.run(calls.Place(kubeconfig=str(commands.server.kubeconfig)), wanted, form))
     try:
         yield task
     finally:
@@ -180,7 +180,7 @@ def test_interrupt_ends_quietly(commands, monkeypatch):
     async def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(watching, "_run", interrupted)
+    monkeypatch.setattr(watching, "run", interrupted)
     assert commands.failed("job", "list", "--watch", status=130) == ""
 
 
@@ -188,5 +188,5 @@ def test_cluster_that_cannot_be_found_fails_a_watch_as_it_fails_a_list(commands,
     async def lost(*_):
         raise errors.ConfigurationError("no kubeconfig")
 
-    monkeypatch.setattr(watching, "_run", lost)
+    monkeypatch.setattr(watching, "run", lost)
     assert commands.failed("job", "list", "--watch") == "Failed to list job: no kubeconfig\n"

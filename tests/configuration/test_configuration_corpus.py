@@ -80,4 +80,4 @@ def test_the_strategy_that_is_read_counts_wherever_it_stands():
     text = 'actions: "shuffle"\ntiers: [{plugins: [{name: rescheduling, arguments: {strategies: [{name: offlineOnly}, {name: lowNodeUtilization, params: {thresholds: {cpu: 7}}}]}}]}]'
     (setting,) = load(text).tiers[0]
     plugin = registry.installed().plugins["rescheduling"](setting.settings, setting.switches)
-    assert plugin._limits.low == (7, 100)
+    assert plugin.limits.low == (7, 100)

@@ -15,7 +15,7 @@ from pumice.api import documents
 
 @pytest.fixture(params=["C", "pure"], autouse=True)
 def loader(request, monkeypatch):
-    monkeypatch.setattr(documents, "_LOADER", yaml.SafeLoader if request.param == "pure" else documents._LOADER)
+    monkeypatch.setattr(documents, "LOADER", yaml.SafeLoader if request.param == "pure" else documents.LOADER)
 
 
 def read(text: str):

@@ -154,7 +154,7 @@ def test_a_namespace_is_printed_only_when_asked_for():
 def test_crds_can_be_printed_alone_and_left_out():
     assert {each["kind"] for each in printed("--crds-only")} == {"CustomResourceDefinition"}
     assert not named(printed("--without-crds"), "CustomResourceDefinition")
-    assert {each["kind"] for each in printed("--roles-only")} == install._ACCESS
+    assert {each["kind"] for each in printed("--roles-only")} == install.ACCESS
     groups = [each["spec"]["group"] for each in printed("--crds-only", "--kube-batch-crds")[CRDS:]]
     assert sorted(set(groups)) == ["scheduling.incubator.k8s.io", "scheduling.sigs.dev"]
 

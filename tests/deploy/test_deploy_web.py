@@ -18,6 +18,7 @@ from test_deploy_chart import arguments, one, read_flags
 from pumice.kube import permissions, web_permissions
 from pumice.manifests import text, user_roles
 from pumice.web.access import Access
+from pumice.web.reviews import Person
 from server.server_process import Process, wait_for
 from testbed import waiting
 
@@ -99,8 +100,19 @@ def test_page_of_a_release_is_gone_with_it(helm, api_server):
         assert "-web" not in api_server.kubectl("get", kind, "-A")
 
 
+class Asked(list):
+    """Reviews that allow everything, and what they were asked."""
+
+    async def may(self, _person, question):
+        self.append(question)
+        return True
+
+
 def test_role_of_who_has_jobs_explained_shows_the_whole_page():
-    asked = Access(None, lambda _kind: (), ("pumice-system", "pumice-scheduler-configmap"))._whole
+    asked = Asked()
+    access = Access(asked, lambda _kind: (), ("pumice-system", "pumice-scheduler-configmap"))
+    access.sight(Person("somebody"))
+    assert asyncio.run(access.turn())
     rules = user_roles.rules()["vcjob-explainer-role"]
     for question in asked:
         verb = "get" if question.name else "list"

@@ -83,7 +83,7 @@ def test_what_is_placed_keeps_the_rules_and_shortcuts_change_nothing(seed):
     found, told = play(seed)
     assert told == play(seed, plain=True)[1]
     captured = state.capture(found.scheduler, Ledger(), None)
-    for group in captured._groups:
+    for group in captured.groups:
         listed = BY_CODE.get(group.code)
         assert listed is None or group.kind.__qualname__ in listed.get(group.kind.__module__, ()), group.kind
 

@@ -211,14 +211,14 @@ def test_what_is_decided_counts_until_the_claim_shows_it_or_nobody_relies_on_it(
     reservation = decisions.ClaimReservation("n1", (decision(),))
     devices.reserve("1", reservation)
     devices.reserve("2", reservation)
-    devices._release("1")
+    devices.release("1")
     assert list(devices.uses) == [("d", "p", "g0")]
-    devices._release("2")
+    devices.release("2")
     assert devices.uses == {}
     assert devices.allocation("a/c1") is None
     devices.reserve("1", reservation)
     devices.changed("ResourceClaim", "a/c1", allocated(result("g0")))
-    devices._release("1")
+    devices.release("1")
     assert list(devices.uses) == [("d", "p", "g0")]
 
 

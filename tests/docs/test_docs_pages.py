@@ -166,4 +166,4 @@ def test_reference_of_types_follows_the_code(described, left_out, told):
     generate = module(ROOT / "docs/generate.py")
     demand = next(kind for kind in generate.plugin_types.TYPES if kind.__name__ == "Demand")
     with pytest.raises(LookupError, match=told):
-        generate._chosen(demand, described, left_out.split())
+        generate.chosen(demand, described, left_out.split())

@@ -44,7 +44,7 @@ def test_every_command_of_the_page_is_understood(line):
 
 def test_every_column_that_is_printed_is_explained():
     columns = reporting.heading(10)[-1].split("workload", 1)[1]
-    for name, _ in reporting._WIDE:
+    for name, _ in reporting.WIDE:
         assert name in columns
         assert re.search(rf"`[^`]*{re.escape(name.removesuffix(' ms'))}[^`]*`", PAGE), name
 

@@ -117,7 +117,7 @@ def test_a_pod_that_is_gone_is_forgotten():
 
 
 def test_a_request_that_failed_is_repeated(monkeypatch):
-    monkeypatch.setattr(kubelets, "_RETRY", 0.01)
+    monkeypatch.setattr(kubelets, "RETRY", 0.01)
     api = Api(errors.UnreachableError("no"), errors.ApiError(500, "InternalError", "no"))
     fleet = served(api, ("ADDED", builders.pod("p", node="n1", phase="Pending")), seconds=0.2)
     assert api.patches == [("p", "Running", "a.p")]

@@ -34,7 +34,7 @@ class FakeApi:
         self.served = list(served)
         self.leading = True
         self.most_at_once = self._at_once = 0
-        self._versions = itertools.count(1)
+        self.versions = itertools.count(1)
 
     async def _enter(self, verb, *what):
         if not self.leading and verb not in ("get", "request"):
@@ -60,7 +60,7 @@ class FakeApi:
     def add(self, kind, manifest):
         metadata = manifest["metadata"]
         metadata.setdefault("uid", f"uid-{metadata['name']}")
-        metadata["resourceVersion"] = str(next(self._versions))
+        metadata["resourceVersion"] = str(next(self.versions))
         self.objects[kind.plural, metadata.get("namespace", ""), metadata["name"]] = manifest
         return manifest
 
@@ -95,7 +95,7 @@ class FakeApi:
         if stated.get("resourceVersion") not in (None, found["metadata"]["resourceVersion"]):
             raise conflict()
         merge(found, body)
-        found["metadata"]["resourceVersion"] = str(next(self._versions))
+        found["metadata"]["resourceVersion"] = str(next(self.versions))
         return copy.deepcopy(found)
 
     async def delete(self, kind, namespace, name, *, uid="", grace_seconds=None, policy=""):

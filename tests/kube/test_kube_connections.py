@@ -164,8 +164,8 @@ def test_a_request_that_is_given_up_takes_its_connection_with_it():
 
 def test_a_loop_that_cannot_watch_sockets_is_known_as_such():
     with contextlib.closing(asyncio.SelectorEventLoop()) as loop:
-        assert transport._watches_sockets(loop)
-    assert not transport._watches_sockets(asyncio.AbstractEventLoop())
+        assert transport.watches_sockets(loop)
+    assert not transport.watches_sockets(asyncio.AbstractEventLoop())
 
 
 def test_a_loop_that_cannot_watch_sockets_is_served_by_a_library_that_needs_no_watch(monkeypatch):
@@ -175,6 +175,6 @@ def test_a_loop_that_cannot_watch_sockets_is_served_by_a_library_that_needs_no_w
             await api.delete(kinds.POD, "a", "p")
             assert server.connections == 1
 
-    monkeypatch.setattr(transport, "_watches_sockets", lambda _: False)  # as for the one of Windows
+    monkeypatch.setattr(transport, "watches_sockets", lambda _: False)  # as for the one of Windows
     monkeypatch.setattr(transport.direct, "Direct", None)
     asyncio.run(run())

@@ -52,7 +52,7 @@ class Stage:
         kind = kinds.find(manifest["apiVersion"], manifest["kind"])
         if kind.plural == "pods" and event_type == "ADDED":
             self.api.add(kind, manifest)
-        manifest["metadata"].setdefault("resourceVersion", str(next(self.api._versions)))
+        manifest["metadata"].setdefault("resourceVersion", str(next(self.api.versions)))
         raw = msgspec.json.encode(manifest)
         self.grouping.feed(kind, event_type, decoding.decode_json(kind, raw), raw)
 
@@ -277,7 +277,7 @@ def test_failures_are_told_of_now_and_then_with_their_number(monkeypatch):
             stage.feed(pod(f"p{number}"))
         await until(lambda: len(stage.groups()) == 4)
         assert stage.told == ["podgroups a/podgroup-uid-p0: nobody listens"]
-        monkeypatch.setattr(grouping, "_TELLING", 0.0)
+        monkeypatch.setattr(grouping, "TELLING", 0.0)
         stage.api.fail["create"] = [errors.UnreachableError("nobody listens")]
         stage.feed(pod("p4"))
         await until(lambda: len(stage.told) > 1)

@@ -304,14 +304,14 @@ def test_one_denial_does_not_make_objects_vanish():
     async def run():
         server, sink = WatchServer([("quiet",), ("quiet",), ("end",)]), CheckingSink()
         server.write("a")
-        answer = server._answer
+        answer = server.answer
 
         def deny_once(step):
             if len(server.requests) == 2:
                 raise errors.ApiError(404, "NotFound", "a proxy that does not know better")
             answer(step)
 
-        server._answer = deny_once
+        server.answer = deny_once
         async with running(server, [WatchSpec(KIND)], sink) as informer:
             await settle(server, informer)
         assert sink.told == [("ADDED", "a", "uid-0001", 101)]
@@ -400,7 +400,7 @@ def test_asking_for_lists_again_and_again_is_harmless():
                     await asyncio.sleep(0)
                 await asyncio.wait_for(asyncio.gather(*asking), waiting.PATIENCE)
                 assert sink.known == {"a": ("uid-0001", server.version)}
-        informer._followers[0].relist()
+        informer._followers[0].relist()  # noqa: SLF001  a call that was under way when everything ended
 
     asyncio.run(run())
 

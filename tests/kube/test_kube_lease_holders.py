@@ -43,7 +43,7 @@ def holders():
 
 def tell(made, manifest, event_type="MODIFIED", watch=0):
     raw = json.dumps(manifest).encode()
-    made._books[watch].feed(kinds.LEASE, event_type, decoding.decode_json(kinds.LEASE, raw), raw)
+    made.books[watch].feed(kinds.LEASE, event_type, decoding.decode_json(kinds.LEASE, raw), raw)
 
 
 @pytest.mark.parametrize(

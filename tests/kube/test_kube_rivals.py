@@ -400,5 +400,10 @@ def test_without_an_election_a_rival_is_waited_for_and_a_missing_permission_is_o
 
 
 def test_a_list_that_is_no_list_is_an_error():
+    async def page(_kind, **_query):
+        return b"<html>"
+
+    api = Api([])
+    api.list_page = page
     with pytest.raises(errors.BrokenConnectionError, match="no JSON object"):
-        rivals._claims(b"<html>")
+        asyncio.run(rivals.Lookout(api, own(), lambda: 0).look())

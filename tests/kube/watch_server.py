@@ -112,7 +112,7 @@ class WatchServer:
         self.requests.append(("list", dict(query)))
         await asyncio.sleep(0)
         step = self.next_step()
-        self._answer(step)
+        self.answer(step)
         if step == "oversize":
             raise errors.OversizeError("the answer is too large")
         if step == "garbled":
@@ -133,7 +133,7 @@ class WatchServer:
         self.requests.append(("watch", dict(query)))
         await asyncio.sleep(0)
         step = self.next_step()
-        self._answer(step)
+        self.answer(step)
         lines = self._streaming() if "sendInitialEvents" in query else self._resuming(query, step)
         async for line in lines:
             yield line
@@ -172,7 +172,7 @@ class WatchServer:
         async for line in self._following(version):
             yield line
 
-    def _answer(self, step):
+    def answer(self, step):
         """Refuse a request, if the kind is not served or the script says so; permissions are asked first."""
         if not self.served and step != "forbidden":
             raise errors.ApiError(404, "NotFound", "the server could not find the requested resource")

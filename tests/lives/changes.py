@@ -88,7 +88,7 @@ class Quotas:
     def __init__(self, stage, *, counts):
         self._cluster = stage.cluster
         self._counts = counts  # else what is used stays what is stated
-        stage.cluster._check = self.check
+        stage.cluster.check = self.check
 
     def check(self, made):
         """Refuse what a quota has no room for, and pods that do not state the cpu that one limits."""

@@ -139,7 +139,7 @@ class _Course:
         return [{"patch": [_patch("Queue", name, status={"state": state})]}]
 
     def _queue_changed(self):
-        spec = self.maker._queue_spec()
+        spec = self.maker.queue_spec()
         return [{"patch": [_patch("Queue", self.pick.choice(self.maker.queues), spec=spec)]}]
 
     def _minimum_changed(self):

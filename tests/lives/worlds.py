@@ -101,7 +101,7 @@ class Maker:
             return self._branches()
         for index in range(pick.randint(1, 4)):
             self.queues.append(f"q{index}")
-            made.append(queue_manifest(f"q{index}", self._queue_spec()))
+            made.append(queue_manifest(f"q{index}", self.queue_spec()))
         if pick.random() < 0.1:
             self.queues.append("default")
         return made
@@ -109,11 +109,11 @@ class Maker:
     def _tree(self):
         pick, made = self.pick, []
         for branch in "uvw"[: pick.randint(1, 3)]:
-            made.append(queue_manifest(branch, {**self._queue_spec(scale=2), "parent": "root"}))
+            made.append(queue_manifest(branch, {**self.queue_spec(scale=2), "parent": "root"}))
             leaves = pick.randint(0, 3)
             for index in range(leaves):
                 self.queues.append(f"{branch}{index}")
-                made.append(queue_manifest(f"{branch}{index}", {**self._queue_spec(), "parent": branch}))
+                made.append(queue_manifest(f"{branch}{index}", {**self.queue_spec(), "parent": branch}))
             if not leaves:
                 self.queues.append(branch)
         return made
@@ -133,7 +133,7 @@ class Maker:
             made.append(manifest)
         return made
 
-    def _queue_spec(self, scale=1):
+    def queue_spec(self, scale=1):
         pick, spec = self.pick, {"weight": self.pick.randint(1, 3)}
         if pick.random() < 0.3:
             spec["capability"] = self._limit(3 * scale, 9 * scale)

@@ -15,7 +15,7 @@ from drawing import drawn
 from pumice.framework.reasons import Code
 from pumice.framework.subject import Subject
 from pumice.model.statuses import Status
-from pumice.plugins.nodegroup import NodeGroup
+from pumice.plugins.nodegroup import NodeGroup, limits
 
 LABEL = "volcano.sh/nodegroup-name"
 LIMITS = "volcano.sh/nodegroup-resource-limits"
@@ -227,8 +227,9 @@ def test_what_is_held_follows_every_step_and_every_undo(seed):
         placed = f"n{pick.randrange(3)}" if pick.random() < 0.5 else ""
         made.feed(pod(f"p{i}", "g", cpu=str(pick.randint(1, 3)), node=placed))
     session = made.session()
-    plugin = next(p for tier in made.scheduler.engine.plugins for p in tier if isinstance(p, NodeGroup))
-    holdings = plugin._limits.holdings(made.cluster.queues["q"])
+    held = limits.Limits(session, NodeGroup.name)
+    session.add_handler(held.follow)
+    holdings = held.holdings(made.cluster.queues["q"])
     statement = session.statement()
     marks = []
     for _ in range(12):

@@ -195,4 +195,4 @@ def test_budgets_that_are_found_by_a_label_are_those_of_which_each_was_asked(ask
         task = made.task(f"t{number}")
         every = [each for each in known if budgets.selects(each, task)]
         assert [plugin.protection(None, task, "preempt")] == [None]
-        assert sorted(map(id, plugin._budgets(task))) == sorted(map(id, every))
+        assert sorted(map(id, plugin.budgets_of(task))) == sorted(map(id, every))

@@ -121,7 +121,7 @@ def test_every_node_gets_the_verdict_and_the_volumes_of_the_plain_rule(data):
         reason, given_ = world.bind_on(host, pvcs, pvs, CLASSES, drivers=drivers, capacities=stated)
         assert verdicts[name] == reason, name
         if not reason:
-            decided = binding._reservation(subject.constraints.claims, desk.node(name))
+            decided = binding.reservation(subject.constraints.claims, desk.node(name))
             assert {d.claim: d.volume for d in decided.decisions} == given_, name
 
 
@@ -188,9 +188,9 @@ def state(cluster):
     return (
         dict(sorted(found.chosen.items())),
         dict(sorted(found.taken.items())),
-        {key: sorted(holders) for key, holders in sorted(found._holders.items())},
+        {key: sorted(holders) for key, holders in sorted(found._holders.items())},  # noqa: SLF001  undone is what was done, all of it
         sorted(found.reservations),
-        {key: sorted(users) for key, users in sorted(found._users.items())},
+        {key: sorted(users) for key, users in sorted(found._users.items())},  # noqa: SLF001  as above
         per_node,
     )
 

@@ -137,7 +137,7 @@ def test_nodes_that_are_alike_are_looked_at_as_one(spec, expected):
     followers = evaluation.followers(released=False)
     fixed = evaluation.fixed(released=False)
     found = kind_choice.find(evaluation.plain, fixed, followers, len(tasks))
-    assert found._number == expected
+    assert found.number == expected
     rows, calls = at_once(desk, session, tasks, released=False)
     assert calls == 1
     assert rows == one_by_one(desk, session, tasks, released=False)

@@ -136,7 +136,7 @@ def _watch(data):
 def _exec(data):
     settings = execplugin.ExecEntry(command="x", api_version="client.authentication.k8s.io/v1")
     plugin = execplugin.ExecPlugin(settings, field="users[u].exec", folder=Path(), environ={}, cluster=dict)
-    plugin._read(data)
+    plugin.read(data)
 
 
 def _encoded(value):
@@ -203,7 +203,7 @@ def test_a_file_with_other_values_is_read_or_refused_in_our_own_words(name, data
 
 def _journal(folder, rows, about=(("format", "1"), ("version", "9")), more=""):
     database = sqlite3.connect(folder / journal.FILE)
-    database.executescript(journal._SCHEMA)
+    database.executescript(journal.SCHEMA)
     database.executemany("INSERT OR REPLACE INTO objects VALUES (?, ?, ?, ?)", rows)
     database.executemany("INSERT OR REPLACE INTO about VALUES (?, ?)", about)
     database.executescript(more)

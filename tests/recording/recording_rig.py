@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import time
 from collections import deque
 from enum import Enum
 from fractions import Fraction
@@ -40,8 +41,8 @@ class RecordedStage(Stage):
         self._attach()
 
     def _attach(self):
-        recorder = Recorder(self.folder, self._limit, self._options, tell=self._tell)
-        recorder._second += len(self.recorders)  # runs of one second are told apart by time
+        began = time.time() + len(self.recorders)  # runs of one second are told apart by time
+        recorder = Recorder(self.folder, self._limit, self._options, tell=self._tell, began=began)
         self.recorders.append(recorder)
         cache = Cache(recorder.join(self._cluster), self._options)
         cache.inputs = recorder

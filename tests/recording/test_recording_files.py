@@ -129,7 +129,7 @@ def test_recordings_are_for_their_owner_alone(tmp_path):
 
 
 def test_a_recording_stays_within_its_limit_and_what_is_left_can_be_replayed(tmp_path, monkeypatch):
-    monkeypatch.setattr(writer, "_PAUSE", 0.0)
+    monkeypatch.setattr(writer, "PAUSE", 0.0)
     limit = 80_000
     strange = tmp_path / "notes.txt"
     strange.write_text("not ours")
@@ -231,7 +231,7 @@ def test_what_waits_to_be_written_is_bounded(tmp_path, monkeypatch):
         stage.apply([_pod(f"p{number}")])
         stage.decide()
         stage.wait()
-    assert len(stage.recorders[0].writer._items) < 60
+    assert stage.recorders[0].writer.waiting < 60
     assert stage.recorders[0].writer.dropped > 0
     recorder.writer.end(1.0)
 
@@ -277,7 +277,6 @@ def _node():
 def _written(thread, *, works=False):
     """Wait until all that was handed over is written or let go, and, where that works, until it is known that it does."""
     deadline = time.monotonic() + waiting.PATIENCE
-    while (thread._put != thread._taken or (works and not thread.may_begin)) and time.monotonic() < deadline:
-        thread._wake.set()
-        time.sleep(0)
+    while (thread.waiting or (works and not thread.may_begin)) and time.monotonic() < deadline:
+        time.sleep(0.01)
     time.sleep(0)

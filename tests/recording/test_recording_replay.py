@@ -18,6 +18,7 @@ from pumice.recording import lines, segments, telling, writing
 from pumice.recording.effects import Ledger
 from pumice.recording.other_policy import OtherPolicy
 from pumice.recording.player import Player
+from testbed import waiting
 from tests.lives import scripts
 from tests.lives.stage import KNOWN
 
@@ -101,8 +102,7 @@ def test_what_was_written_before_a_crash_is_there(tmp_path):
     for _ in range(5):
         stage.decide()
     writer = stage.recorders[0].writer
-    while not writer.written:
-        writer._wake.set()
+    waiting.until(lambda: writer.written)
     path = rig.files(tmp_path)[0]
     text = zlib.decompressobj(31).decompress(path.read_bytes())
     assert text.startswith(b'{"is":"recording"')

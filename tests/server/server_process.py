@@ -51,6 +51,10 @@ class Process:
         return Path(self.log_file.name).read_text()
 
     @property
+    def pid(self):
+        return self._process.pid
+
+    @property
     def ended(self):
         return self._process.poll() is not None
 

@@ -23,6 +23,7 @@ from pumice.kube.writes.world import Counts, KubeWorld
 from pumice.manifests import monitoring
 from pumice.recording.writer import Writer
 from pumice.server.health import api_silence, overdue
+from pumice.server.threads import mailbox
 
 ROOT = Path(__file__).parents[2]
 STEP, STEPS = 60, 25  # seconds from one scrape to the next, and how many there are
@@ -49,17 +50,17 @@ class Stage:
 
     def start(self):
         """Start the process, or start it again."""
-        self.bench = Bench(controllers="*")
-        self.bench.now = builders.NOW + int(self.now * 1e6)
-        self.bench.reporter._started = self.now
+        self.silence, self.hears = api_silence.ApiSilence(lambda: self.now), True
+        self.bench = Bench(now=builders.NOW + int(self.now * 1e6), heard=self.silence, controllers="*")
         self.reporter, self.watch = self.bench.reporter, self.bench.watch
-        self.silence = api_silence.ApiSilence(lambda: self.now)
-        self.reporter._api_silence = self.silence
         self.informers = Informers()
         self.reporter.watch(self.informers)
         self.world = KubeWorld(None)
         self.reporter.look_at(self.world, self.bench.cache)
-        self.bench.decider._deciding = True
+        self.bench.policy.use_default()
+        for message in (mailbox.Begin(), mailbox.Stop("it decides")):
+            self.bench.box.post(message)
+        self.bench.box.serve(self.bench.decider.steps())
         self.deciding = overdue.Part("deciding", "a cycle")
         self.watch.add(self.deciding)
         self.writer = self.reporter.recorder = SimpleNamespace(
@@ -70,7 +71,8 @@ class Stage:
 
     def live(self, seconds):
         """Let the process be well for a while: it hears, decides on a gang, and is answered."""
-        self.silence.heard()
+        if self.hears:
+            self.silence.heard()
         self.bench.feed(builders.node("n1", cpu="8"), *gang()).cycle()
         self.bench.answer()
         effect = effects.Bind(namespace="default", name="p", uid="u", node="n1")
@@ -87,7 +89,7 @@ class Stage:
 
     def scrape(self):
         self.reporter.view()
-        self.scrapes.add(self.now, "10.0.0.1:8080", self.reporter._exposition.text().decode())
+        self.scrapes.add(self.now, "10.0.0.1:8080", self.reporter.exposition.text().decode())
 
     def run(self, wrong=lambda stage: None, well=True, steps=STEPS):
         """Live through half an hour in which something goes wrong; gives when it was scraped."""
@@ -103,7 +105,7 @@ class Stage:
 
 
 def nobody_leads(stage):
-    stage.bench.decider._deciding = False
+    stage.reporter.follow(stage.bench.scheduler, Bench().decider)  # one that was never told to begin
 
 
 def stalls(stage):
@@ -127,7 +129,7 @@ def binds_are_not_answered(stage):
     if task is None:
         stage.live(STEP)
         task = next(iter(stage.bench.cache.cluster.tasks.values()))
-    if not stage.reporter.meter._binding:
+    if not stage.reporter.meter.oldest_bind():
         stage.reporter.meter.sent(effects.Bind(namespace="default", name="p0", uid=task.uid, node="n1"))
 
 
@@ -151,7 +153,7 @@ def recording_drops(stage):
 
 
 def configuration_is_refused(stage):
-    stage.bench.policy._refusal = "line 3: no such plugin"
+    assert stage.bench.policy.offer("tiers: [{plugins: [{name: nobody}]}]", "a file") is None
 
 
 def actions_break_down(stage):
@@ -159,7 +161,7 @@ def actions_break_down(stage):
 
 
 def server_is_silent(stage):
-    stage.silence._heard = 0.0
+    stage.hears = False
 
 
 def watch_is_incomplete(stage):
@@ -178,7 +180,8 @@ def cycles_are_slow(stage):
 
 def events_are_dropped(stage):
     dropped = int(stage.now) * 5
-    stage.reporter._world = SimpleNamespace(counts=Counts(events=0, events_dropped=dropped, events_waiting=0, waiting=0, in_flight=0))  # fmt: skip
+    counts = Counts(events=0, events_dropped=dropped, events_waiting=0, waiting=0, in_flight=0)
+    stage.reporter.look_at(SimpleNamespace(counts=counts), stage.bench.cache)
 
 
 STORIES = {  # what goes wrong, and whether everything else goes on

@@ -49,13 +49,13 @@ class Notes:
 
 
 class Bench:
-    def __init__(self, period=0.01, verbosity=0, sleep=time.sleep):
+    def __init__(self, period=0.01, verbosity=0, sleep=time.sleep, known=None):
         self.desk = builders.Desk()
         self.lines = Lines(verbosity)
         self.box = mailbox.Mailbox()
         self.notes = Notes()
-        known = registry.catalog()
-        self.scheduler = Scheduler(self.desk.cache, configuration.default(known), lambda: builders.NOW)
+        usual = configuration.default(registry.catalog())
+        self.scheduler = Scheduler(self.desk.cache, usual, lambda: builders.NOW, known=known)
         self.decider = deciding.Decider(
             self.scheduler,
             self.box,
@@ -245,11 +245,10 @@ class Quiet(Plugin):
 
 
 def with_quiet(monkeypatch, at, text="division by zero"):
-    bench = Bench()
     installed = registry.installed()
     known = registry.Registry({**installed.plugins, "quiet": Quiet}, installed.actions)
+    bench = Bench(known=known)
     conf = 'actions: "enqueue, allocate, backfill"\ntiers: [{plugins: [{name: gang}, {name: quiet}]}]\n'
-    monkeypatch.setattr(bench.scheduler, "_registry", known)
     bench.scheduler.reconfigure(configuration.load(conf, known.catalog()))
     monkeypatch.setattr(Quiet, "at", at)
     monkeypatch.setattr(Quiet, "text", text)
@@ -309,15 +308,17 @@ def test_two_breakdowns_in_every_cycle_are_told_of_once_each():
     assert bench.decider.trouble == "action one broke down in the last cycle: RuntimeError: one (and 1 more)"
 
 
-def test_a_configuration_whose_plugins_cannot_be_made_leaves_the_old_one_in_force(monkeypatch):
-    bench = Bench()
+def test_a_configuration_whose_plugins_cannot_be_made_leaves_the_old_one_in_force():
+    class Unmade(Quiet):
+        def __init__(self, *_):
+            raise RuntimeError("no")
+
+    installed = registry.installed()
+    known = registry.Registry({**installed.plugins, "quiet": Unmade}, installed.actions)
+    bench = Bench(known=known)
     before = bench.scheduler.configuration
-
-    def broken(_):
-        raise RuntimeError("no")
-
-    monkeypatch.setattr(bench.scheduler, "_engine", broken)
-    assert bench.run(mailbox.Reconfigure(before), mailbox.Begin()) == mailbox.Stop("test")
+    other = configuration.load('actions: "allocate"\ntiers: [{plugins: [{name: quiet}]}]\n', known.catalog())
+    assert bench.run(mailbox.Reconfigure(other), mailbox.Begin()) == mailbox.Stop("test")
     assert bench.scheduler.configuration is before
     assert bench.lines.of("a new configuration, which is left alone, broke down")
 

@@ -17,6 +17,7 @@ from pumice.cache.cache import Cache
 from pumice.cache.effects import Bind, Evict, Failure, Outcome
 from pumice.framework import configuration, registry
 from pumice.framework.plugin import Plugin
+from pumice.model.volumes import VolumeDecision
 from pumice.scheduler import Scheduler
 from pumice.server import reporting
 from pumice.server.configuration import policy
@@ -33,18 +34,32 @@ TIERS = """
 """
 
 
+CLAIM = VolumeDecision(namespace="a", claim="c", uid="u")
+
+
 class Bench:
     """A scheduler with its reporter on a world that only remembers."""
 
-    def __init__(self, sharing="proportion", actions="enqueue, allocate, backfill", verbosity=0, **flags):
+    def __init__(
+        self,
+        sharing="proportion",
+        actions="enqueue, allocate, backfill",
+        verbosity=0,
+        *,
+        now=builders.NOW,
+        heard=None,
+        known=None,
+        **flags,
+    ):
         self.lines = Lines(verbosity)
-        self.now = builders.NOW
+        self.now = now
         self.box = mailbox.Mailbox()
-        known = registry.catalog()
+        installed = known or registry.installed()
+        known = installed.catalog()
         text = f'actions: "{actions}"\ntiers:{TIERS.replace("SHARING", sharing)}'
         self.policy = policy.Policy(known, self.lines.log)
         self.watch = overdue.Watch()
-        self.heard = api_silence.ApiSilence(time.monotonic)
+        self.heard = heard or api_silence.ApiSilence(time.monotonic)
         self.reporter = reporting.Reporter(
             read(**flags),
             self.lines.log,
@@ -58,7 +73,7 @@ class Bench:
         self.cache = Cache(self.world)
         self.reporter.meter.look_at(self.cache.cluster)
         self.scheduler = Scheduler(
-            self.cache, configuration.load(text, known), lambda: self.now, observer=self.reporter.meter
+            self.cache, configuration.load(text, known), lambda: self.now, known=installed, observer=self.reporter.meter
         )
         self.decider = deciding.Decider(
             self.scheduler,
@@ -90,7 +105,7 @@ class Bench:
 
     def samples(self):
         self.reporter.view()
-        text = self.reporter._exposition.text().decode()
+        text = self.reporter.exposition.text().decode()
         return {m[1]: float(m[2]) for m in re.finditer(r"^([a-z_][^ ]*(?:\{.*\})?) ([^ ]+)$", text, re.MULTILINE)}
 
 
@@ -180,12 +195,11 @@ class Weak(Plugin):
         session.score.add(lambda subject, nodes: 1 / 0)
 
 
-def test_what_is_broken_is_a_gauge_and_an_event_on_the_config_map_also_while_it_rests(monkeypatch):
-    bench = Bench()
-    bench.policy.place = meta.ObjectMeta(name="conf", namespace="ns", uid="u")
+def test_what_is_broken_is_a_gauge_and_an_event_on_the_config_map_also_while_it_rests():
     known = registry.installed()
     extended = registry.Registry({**known.plugins, "weak": Weak}, known.actions)
-    monkeypatch.setattr(bench.scheduler, "_registry", extended)
+    bench = Bench(known=extended)
+    bench.policy.place = meta.ObjectMeta(name="conf", namespace="ns", uid="u")
     text = 'actions: "allocate"\ntiers: [{plugins: [{name: gang}, {name: weak}]}]\n'
     bench.scheduler.reconfigure(configuration.load(text, extended.catalog()))
     bench.feed(builders.node("n1", cpu="8"), *gang())
@@ -326,8 +340,11 @@ def test_new_pods_are_measured_from_their_creation_and_those_of_the_first_list_a
 def test_stages_of_binds_are_measured_and_each_effect_is_counted_once(stages, pre_binds, binds, pre_bound, failures):
     bench = Bench()
     meter = bench.reporter.meter
-    effect = Bind(namespace="a", name="p", uid="u", node="n")
-    meter._sent["u"] = builders.NOW
+    bench.feed(builders.node("n"), *gang(1))
+    bench.cache.apply(builders.NOW)
+    (uid,) = bench.cache.cluster.tasks
+    effect = Bind(namespace="a", name="p", uid=uid, node="n", volumes=(CLAIM,))
+    meter.sent(effect)
     for stage, failed in stages:
         meter.performed(effect, stage, 0.25, failed=failed)
     meter.performed(Evict(namespace="a", name="p", uid="u", reason="r"), "request", 1.0, failed=False)
@@ -387,7 +404,7 @@ def test_the_text_has_only_series_of_the_table_and_types_that_fit():
     bench = Bench()
     bench.feed(builders.node("n1"), *gang()).cycle()
     bench.reporter.view()
-    text = bench.reporter._exposition.text().decode()
+    text = bench.reporter.exposition.text().decode()
     types = dict(re.findall(r"^# TYPE (\S+) (\S+)$", text, re.MULTILINE))
     ours = {name: kind for name, kind in types.items() if name.startswith(("volcano_", "pumice_"))}
     assert set(ours) <= set(series.BY_NAME)
@@ -425,11 +442,10 @@ class Unordered(Plugin):
         session.task_order.add(lambda task: 1 / (task.name != "p0"))
 
 
-def test_a_fast_way_that_is_left_is_counted_each_time_and_its_cause_is_logged_once(monkeypatch):
-    bench = Bench()
+def test_a_fast_way_that_is_left_is_counted_each_time_and_its_cause_is_logged_once():
     known = registry.installed()
     extended = registry.Registry({**known.plugins, "unordered": Unordered}, known.actions)
-    monkeypatch.setattr(bench.scheduler, "_registry", extended)
+    bench = Bench(known=extended)
     text = 'actions: "allocate"\ntiers: [{plugins: [{name: gang}, {name: unordered}]}]\n'
     bench.scheduler.reconfigure(configuration.load(text, extended.catalog()))
     bench.feed(builders.node("n1", cpu="8"), *gang())

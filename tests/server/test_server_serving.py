@@ -123,7 +123,7 @@ def test_clients_that_only_begin_with_tls_are_bounded_and_lock_nobody_out(tmp_pa
             silent = [await asyncio.open_connection(bound.host, bound.port) for _ in range(2 * handshakes.MOST)]
             async with session.get(f"https://{bound}/healthz", ssl=trust) as answer:
                 assert answer.status == 200
-            under_way = len(listener._handshakes.under_way)
+            under_way = len(listener._handshakes.under_way)  # noqa: SLF001  clients are not told how many others there are
             with contextlib.suppress(ConnectionError):
                 assert await silent[0][0].read() == b""  # the oldest is dropped
             for _, writer in silent:
@@ -144,12 +144,13 @@ def test_who_does_not_speak_tls_is_forgotten_and_whoever_is_pushed_out_goes_at_o
             with contextlib.suppress(ConnectionError):
                 await reader.read()
             writer.close()
-            await waiting.soon(lambda: not listener._handshakes.under_way)
+            await waiting.soon(lambda: not listener._handshakes.under_way)  # noqa: SLF001  as above
+            served = listener._runner.server  # noqa: SLF001  as above
             deaf = await asyncio.to_thread(_greet, bound, trust)  # never says goodbye
-            await waiting.soon(lambda: len(listener._runner.server.connections) == 1)
-            (first,) = listener._runner.server.connections
+            await waiting.soon(lambda: len(served.connections) == 1)
+            (first,) = served.connections
             other = await asyncio.to_thread(_greet, bound, trust)
-            await waiting.soon(lambda: first not in listener._runner.server.connections)
+            await waiting.soon(lambda: first not in served.connections)
             for each in (deaf, other):
                 each.close()
 

@@ -241,7 +241,7 @@ def test_effects_that_answers_give_rise_to_are_performed_in_the_same_settle():
 
 
 def test_a_client_that_never_rests_is_an_error(monkeypatch):
-    monkeypatch.setattr(cluster_module, "_ROUNDS", 5)
+    monkeypatch.setattr(cluster_module, "ROUNDS", 5)
     simulated, mirror = cluster(pod(node="n9"))
     bind(simulated)
     mirror.settled = lambda _: bind(simulated)

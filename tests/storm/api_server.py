@@ -82,7 +82,7 @@ class ApiServer:
         self.judge(self.judges)
         self._authenticator = authentication.Authenticator(self.token, made.tokens)
         server = serving.Server(made, self._authenticator)
-        self._host.serve(web.Server(server._answer, access_log=None, keepalive_timeout=75.0), self.context)
+        self._host.serve(web.Server(server.answer, access_log=None, keepalive_timeout=75.0), self.context)
         clock = Clock(self._loop)
         self._health = node_health.NodeHealth(store, clock)
         self._pods = kubelets.Kubelets(store, clock, _nothing, _nothing, self._health.is_served)
@@ -128,7 +128,7 @@ class ApiServer:
     def accept(self, token):
         """Accept another token from now on, and no longer the one before."""
         self.token = token
-        self._authenticator._expected = token.encode()
+        self._authenticator.expect(token)
 
     def create(self, manifest):
         self._loop.run_in(self.context, lambda: self.cluster.ensure(manifest))

@@ -47,7 +47,7 @@ class Disk:
         folder.mkdir(exist_ok=True)
         path = folder / journal.FILE
         database = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
-        journal._prepare(path, database)
+        journal.prepare(path, database)
         self.journal = Turning(path, database, store, loop=self._loop, context=context, disk=self)
         return self.journal
 

@@ -42,7 +42,7 @@ class Webhooks(Program):
 
     def answer(self, path, body):
         """Answer a review; nothing while it is not ready."""
-        return None if self.answering is None or self.answering._waits() else self.answering._judged(path, body)
+        return None if self.answering is None or self.answering.waits() else self.answering.judged(path, body)
 
 
 def configurations(policy):

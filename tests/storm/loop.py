@@ -12,6 +12,8 @@ import heapq
 import random
 import weakref
 from asyncio import events
+from asyncio.events import _get_running_loop, _set_running_loop  # for those who write loops
+from asyncio.tasks import _enter_task, _leave_task  # likewise
 
 
 def chance(*words):
@@ -27,6 +29,10 @@ def context_of(process):
     made = contextvars.copy_context()
     made.run(PROCESS.set, process)
     return made
+
+
+def _process_of(handle):
+    return handle._context.get(PROCESS, "world")  # noqa: SLF001  Python 3.11 has no other way to ask
 
 
 class _Task(asyncio.Task):
@@ -182,7 +188,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         """Let nothing of a process run any more, as if the machine had lost its power."""
         self._dead.add(process)
         for task in self._tasks.pop(process, ()):
-            task._log_destroy_pending = False  # it is meant never to end
+            task._log_destroy_pending = False  # noqa: SLF001  it is meant never to end
 
     def pause(self, process):
         """Let nothing of a process run until it goes on, as if it were stopped by a signal or starved by its machine."""
@@ -198,9 +204,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
 
     def timers_of(self):
         """Count what is due later, by process."""
-        return collections.Counter(
-            handle._context.get(PROCESS, "world") for _, _, handle in self._later if not handle._cancelled
-        )
+        return collections.Counter(_process_of(handle) for _, _, handle in self._later if not handle.cancelled())
 
     def rests(self, process):
         """Tell whether a process is paused."""
@@ -210,36 +214,36 @@ class VirtualLoop(asyncio.AbstractEventLoop):
 
     def run_in(self, context, function):
         """Call something as if a process had, and give what comes of it."""
-        before = events._get_running_loop()
-        events._set_running_loop(self)
+        before = _get_running_loop()
+        _set_running_loop(self)
         try:
             return context.run(function)
         finally:
-            events._set_running_loop(before)
+            _set_running_loop(before)
 
     def run_until(self, moment):
         """Let everything happen up to a moment."""
-        before = events._get_running_loop()
-        events._set_running_loop(self)
+        before = _get_running_loop()
+        _set_running_loop(self)
         try:
             while self._turn(moment):
                 pass
         finally:
-            events._set_running_loop(before)
+            _set_running_loop(before)
         self.now = max(self.now, moment)
 
     def think(self, seconds):
         """Let time pass in the middle of a step, as for a thread that is at work: everybody else goes on."""
         task = asyncio.current_task(self)
-        asyncio.tasks._leave_task(self, task)
+        _leave_task(self, task)
         try:
             self.run_until(self.now + seconds)
         finally:
-            asyncio.tasks._enter_task(self, task)
+            _enter_task(self, task)
 
     def _turn(self, moment):
         if not self._batch and not self._ready:
-            while self._later and self._later[0][2]._cancelled:
+            while self._later and self._later[0][2].cancelled():
                 heapq.heappop(self._later)
             if not self._later or self._later[0][0] > moment:
                 return False
@@ -251,12 +255,12 @@ class VirtualLoop(asyncio.AbstractEventLoop):
             self._ready = []
         while self._batch:
             handle = self._batch.popleft()
-            process = handle._context.get(PROCESS, "world")
-            if handle._cancelled or process in self._dead:
+            process = _process_of(handle)
+            if handle.cancelled() or process in self._dead:
                 continue
             if process in self._paused:
                 self._paused[process].append(handle)
                 continue
             self.steps += 1
-            handle._run()
+            handle._run()  # noqa: SLF001  as loops do
         return True

@@ -198,7 +198,7 @@ class Oracle:
                 f"{len(late)} writes though nothing changes, the first at {moment:.3f}: {process} {method} {path[:120]}",
             )
         self._judge_gangs()
-        self._judge_owners()
+        self.judge_owners()
         self.evictions.judge()
         self.economy.judge()
         for failure in world.loop.failures:
@@ -247,7 +247,7 @@ class Oracle:
                     f"{namespace}/{name}: {len(waiting)} of {sizes} milli wait though {sorted(free.values())} are free",
                 )
 
-    def _judge_owners(self):
+    def judge_owners(self):
         for kind in (kinds.POD, kinds.POD_GROUP):
             for made in self._world.store.scan(kind):
                 metadata = made["metadata"]

@@ -150,13 +150,13 @@ class Scheduler(Program):
 
     def parts(self):
         made = self.process
-        scheduler = made._reporter._scheduler
+        scheduler = made.reporter.scheduler
         return {
             "cache of schedulers": [made.cache],
             "scheduler": [scheduler.engine, scheduler.reservations] if scheduler is not None else [],
             "watches of schedulers": [made.informers],
-            "writes of schedulers": [made._world],
-            "reports of schedulers": [made._reporter, made.policy, made._groups],
+            "writes of schedulers": [made.world],
+            "reports of schedulers": [made.reporter, made.policy, made.groups],
         }
 
     async def _main(self, run):
@@ -185,7 +185,7 @@ class Controllers(Program):
     def parts(self):
         made = self.made
         return {
-            "controllers": [made.reconciler, made._grouping],
+            "controllers": [made.reconciler, made.grouping],
             "watches of controllers": [made.informers],
             "events of controllers": [made.events],
         }

@@ -38,7 +38,7 @@ NOT_COUNTED = (  # what has a bound of its own and fills up to it, or is cleared
     ".queue._resting",
     ".queue._ready",
     "._reader._specs",
-    ".writing._specs",
+    ".writing.specs",
     "._history._logs",
     "_sums._free",
 )

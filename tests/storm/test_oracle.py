@@ -236,7 +236,7 @@ def test_retries_that_are_counted_twice_and_what_an_owner_has_left_are_seen(made
     owner = {"apiVersion": kinds.JOB.api_version, "kind": "Job", "name": "j", "uid": "another"}
     metadata = {"name": "p", "namespace": "a", "ownerReferences": [owner]}
     made.store.create({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": objects.pod_spec(1)})
-    made.oracle._judge_owners()
+    made.oracle.judge_owners()
     assert rules(made) == ["retries", "orphan"]
 
 
@@ -304,7 +304,7 @@ async def mark_only(self, effect):
 
 DEFECTS = [
     (work, (lease.Candidate, "look"), grab, "lease"),
-    (preempt, (evicting.ApiEvictor, "_marks"), silent(evicting.ApiEvictor._marks), "unexplained"),
+    (preempt, (evicting.ApiEvictor, "_marks"), silent(evicting.ApiEvictor._marks), "unexplained"),  # noqa: SLF001  where the defect is put
     (preempt, (evicting.ApiEvictor, "_disrupt"), mark_only, "unfinished"),
     (install_twice, (rivals.Rivals, "judge"), lambda *_: None, "rivals"),
 ]

@@ -184,6 +184,11 @@ class SlowDisk(writer.Writer):
         self._drain()
         self._arrange()
 
+    def finish(self):
+        """Write what waits, as if the process went on."""
+        self._drain()
+        self._close()
+
 
 def recorded(made, folder, *, slow):
     """Give both schedulers jobs for 40 s, and a disk that takes 15 s for one write in the middle of them."""
@@ -203,13 +208,12 @@ def recorded(made, folder, *, slow):
         made.run_until(made.loop.now + 1.0)
         if slow is not None:
             written = thinking.leader(made).process.recorder.writer
-            waiting.append(written._put - written._taken)
+            waiting.append(written.waiting)
     if slow is None:
         return {"lines": made.lines, "broken": made.oracle.broken}
     written = thinking.leader(made).process.recorder.writer
-    thinking.leader(made).process._end_recording()
-    written._drain()
-    written._close()
+    thinking.leader(made).process.recorder.close(0.0)
+    written.finish()
     return {"lines": made.lines, "broken": made.oracle.broken, "waiting": waiting, "dropped": written.dropped}
 
 

@@ -232,7 +232,7 @@ def test_a_job_that_was_deleted_and_made_anew_is_the_one_that_is_there():
     old, new = remade("old-uid"), remade("new-uid")
     pod = old_pod()
     for jobs in ({}, {"new-uid": new[0]}):
-        state = State(source="here", now=0, objects=[files._read(each) for each in (old[1], pod, new[1])], jobs=jobs)
+        state = State(source="here", now=0, objects=[files.decoded(each) for each in (old[1], pod, new[1])], jobs=jobs)
         assert naming.find(state, "job", "train", "ml") == "ml/train-new-uid"
 
 
@@ -273,7 +273,7 @@ def alone(scheduler, owner="train"):
     metadata = {"name": f"{owner}-x", "namespace": "ml", "uid": f"pod-{owner}", "ownerReferences": owners}
     spec = {"schedulerName": scheduler, "containers": [{"name": "c", "image": "x"}]}
     manifest = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec, "status": {"phase": "Pending"}}
-    return files._read(manifest)
+    return files.decoded(manifest)
 
 
 @pytest.mark.parametrize(
@@ -340,7 +340,7 @@ def test_warnings_about_whoever_has_to_make_the_pods_of_a_group_are_shown():
     """Nothing in the cluster says why there are no pods but what their controller was told."""
     job, group = remade("uid")
     job["spec"] = {"schedulerName": "mine"}
-    state = State(source="here", now=0, objects=[files._read(group), alone("default-scheduler")], jobs={"uid": job})
+    state = State(source="here", now=0, objects=[files.decoded(group), alone("default-scheduler")], jobs={"uid": job})
     about = SimpleNamespace(kind="Job", namespace="ml", name="train")
 
     def warnings(objects):
@@ -360,7 +360,7 @@ def test_warnings_about_who_makes_pods_are_shown_as_long_as_some_are_missing(min
     pod = old_pod()
     del pod["metadata"]["deletionTimestamp"]
     pod["spec"] = {"schedulerName": "volcano", "containers": [{"name": "c", "image": "x"}]}
-    state = State(source="here", now=0, objects=[files._read(group), files._read(pod)], jobs={"old-uid": job})
+    state = State(source="here", now=0, objects=[files.decoded(group), files.decoded(pod)], jobs={"old-uid": job})
     asked = []
     request = explanation.Request(what="job", name="ml/train", search=False)
     explanation.answer(state, request, KNOWN, warnings=lambda objects: asked.extend(objects) or [])
@@ -377,7 +377,7 @@ def test_warnings_about_who_makes_pods_are_shown_as_long_as_some_are_missing(min
 def test_warnings_that_repeat_the_cause_are_no_line_of_their_own(reason, message):
     job, group = remade("uid")
     group["spec"]["queue"] = "nowhere"
-    state = State(source="here", now=60_000_000, objects=[files._read(group)], jobs={"uid": job})
+    state = State(source="here", now=60_000_000, objects=[files.decoded(group)], jobs={"uid": job})
     about = SimpleNamespace(kind="Job", namespace="ml", name="train")
     told = SimpleNamespace(involved_object=about, type="Warning", reason=reason, message=message, last_timestamp="", first_timestamp="")  # fmt: skip
     request = explanation.Request(what="job", name="ml/train", search=False)

@@ -190,4 +190,4 @@ def test_configuration_that_a_kubeconfig_names_is_read_only_if_it_is_one(tmp_pat
     with pytest.raises(
         StudyError, match=r"the kubeconfig names it as the scheduler.s configuration, --config another$"
     ):
-        live._policy(str(tmp_path / named))
+        live.named_policy(str(tmp_path / named))

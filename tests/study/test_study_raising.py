@@ -116,9 +116,9 @@ def starts(objects, capability):
 
 def test_amounts_of_quotas_are_rounded_to_what_people_write():
     for name in ("memory", "requests.memory", "limits.memory", "requests.storage", "hugepages-2Mi"):
-        assert of_quotas._wholes(name)[0] == 2**30 * 1000
+        assert of_quotas.wholes(name)[0] == 2**30 * 1000
     for name in ("cpu", "requests.cpu", "pods", "requests.nvidia.com/gpu", "count/pods"):
-        assert of_quotas._wholes(name) == (1000,)
+        assert of_quotas.wholes(name) == (1000,)
 
 
 @pytest.mark.parametrize(

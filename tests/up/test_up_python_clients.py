@@ -113,7 +113,7 @@ def test_a_list_comes_in_pages_and_by_selectors(core, home):
     while True:
         page = core.list_namespaced_config_map(home, limit=2, _continue=token, label_selector="odd")
         names += [each.metadata.name for each in page.items]
-        token = page.metadata._continue
+        token = page.metadata._continue  # noqa: SLF001  so the client calls what is a keyword here
         if not token:
             break
     assert names == ["m0", "m1", "m2", "m3", "m4"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import time
 
 import msgspec
 import pytest
@@ -24,6 +25,12 @@ OF_A = {"podgroups@a", "pods@a"}
 SECRET = ("secret", "b/")
 
 
+@pytest.fixture(autouse=True)
+def always_drawn_anew(monkeypatch):
+    """Rights that are not all known yet are looked at again at once."""
+    monkeypatch.setattr(access, "AGAIN", 0.0)
+
+
 def looked(rights, *paths, name="someone", cluster=None):
     """Sign in as somebody with rights; returns the answers to some requests."""
 
@@ -39,10 +46,7 @@ def looked(rights, *paths, name="someone", cluster=None):
 
 def settling(served, name):
     """Tell whether anything about somebody is not known yet."""
-    (known,) = (known for person, known in served.access._people.items() if person.name == name)
-    known.drawn_until = 0.0
-    served.access.sight(next(person for person in served.access._people if person.name == name))
-    return known.missing
+    return any("not answered yet" in note for note in served.access.notes(Person(name, web_people.GROUPS)))
 
 
 def test_who_may_list_everything_sees_everything():
@@ -213,8 +217,8 @@ def test_how_the_scheduler_does_is_told_to_who_may_read_the_policy():
 
 def test_changes_that_are_pushed_are_those_that_may_be_seen_and_more_rights_begin_anew():
     async def run():
-        cluster, people = shared(), People({"team": OF_A})
-        async with inside(cluster, people) as served:
+        cluster, people, later = shared(), People({"team": OF_A}), [0.0]
+        async with inside(cluster, people, now=lambda: time.monotonic() + later[0]) as served:
             page = await served.open()
             await page.sign_in("team")
             await waiting.soon(lambda: not settling(served, "team"))
@@ -229,9 +233,9 @@ def test_changes_that_are_pushed_are_those_that_may_be_seen_and_more_rights_begi
                     while not any(each.startswith(b'data: {"v') for each in found):
                         found.append(await response.content.readline())
                     people.rights["team"] |= {"podgroups"}
-                    (known,) = served.access._people.values()
-                    known.answers.clear()
-                    known.drawn_until = 0.0
+                    later[0] += access.RENEWED
+                    team = Person("team", web_people.GROUPS)
+                    await waiting.soon(lambda: served.access.sight(team).groups is None)
                     while b"event: reset\n" not in found:
                         served.server.stream.tell()
                         found.append(await response.content.readline())
@@ -267,10 +271,8 @@ async def asked(rights, *, namespaces=("a", "b"), steps=1, clock=None, people=No
     for _ in range(steps):
         for person in who:
             kept.sight(person)
-        while any([await kept._ask(person, known) for person, known in kept._people.items()]):
+        while await kept.turn():
             pass
-    for known in kept._people.values():
-        known.drawn_until = 0.0
     return people, kept, who
 
 
@@ -294,14 +296,14 @@ def test_answers_are_kept_for_five_minutes_and_then_count_no_more():
         for _ in range(int(access.RENEWED) - 10):
             clock.now += 1
             kept.sight(who)
-            await kept._ask(who, kept._people[who])
+            await kept.turn()
         assert len(people.asked) == once
         people.broken = True
         seen = []
         for _ in range(80):
             clock.now += 1
             seen.append(kept.sight(who).nodes)
-            await kept._ask(who, kept._people[who])
+            await kept.turn()
         return seen, kept.notes(who)
 
     seen, notes = asyncio.run(run())
@@ -313,14 +315,14 @@ def test_answers_are_kept_for_five_minutes_and_then_count_no_more():
 def test_hundred_pages_of_one_person_and_those_that_nobody_looks_at_cost_no_reviews():
     async def run():
         clock = Clock()
-        people, kept, (who,) = await asked({"pods"}, clock=clock, steps=100)
+        people, kept, _ = await asked({"pods"}, clock=clock, steps=100)
         once = len(people.asked)
-        clock.now += access.RENEWED + access.LOOKS + 1  # nobody has looked for so long
-        await kept._ask(who, kept._people[who])
+        clock.now += access.RENEWED + 1  # nobody has looked for so long
+        await kept.turn()
         assert len(people.asked) == once
         clock.now += access.KEPT
-        kept._forget()
-        return once, kept._people
+        await kept.turn()
+        return once, kept._people  # noqa: SLF001  memory that is given back shows nowhere else
 
     once, left = asyncio.run(run())
     assert once == 6 + 2  # pods may be listed everywhere, groups are asked about in two namespaces
@@ -331,14 +333,17 @@ def test_one_name_is_known_with_few_sets_of_groups_at_a_time():
     async def run():
         clock = Clock()
         _, kept, (who,) = await asked({"pods"}, clock=clock)
+        seen = []
         for number in range(access.MOST_OF_ONE):
-            clock.now += 1
-            kept.sight(Person("p0", (f"group-{number}",)))
-        return who, list(kept._people)
+            seen.append(kept.sight(who).pods)
+            for other in range(number + 1):
+                clock.now += 1
+                kept.sight(Person("p0", (f"group-{other}",)))
+        return seen, kept.sight(who).pods
 
-    who, left = asyncio.run(run())
-    assert len(left) == access.MOST_OF_ONE
-    assert who not in left
+    seen, forgotten = asyncio.run(run())
+    assert seen == [None] * access.MOST_OF_ONE
+    assert forgotten == frozenset()
 
 
 def test_reviews_are_limited_in_rate_and_everybody_has_their_turn():

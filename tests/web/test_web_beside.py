@@ -12,7 +12,8 @@ from pumice.framework import configuration, registry
 from pumice.server.flags import settings
 from pumice.server.logs.logs import Log
 from pumice.server.onlooking import Around, SelfReport
-from pumice.web import questions, relaying
+from pumice.study.state import State
+from pumice.web import inside, questions, relaying
 from pumice.web.beside import Beside, _config_map, _facts
 from pumice.web.cluster import Cluster
 from pumice.web.inside import Taking
@@ -56,7 +57,7 @@ def fed(page, event_type, *manifests):
 
 def sent(page):
     pipe = Pipe()
-    asyncio.run(page._send_waiting(pipe))
+    asyncio.run(page.send_waiting(pipe))
     return [change for message in pipe.messages() for change in message.changes]
 
 
@@ -64,7 +65,6 @@ def test_only_the_last_change_of_an_object_waits_however_many_there_are():
     page = beside()
     for number in range(5000):
         fed(page, "MODIFIED", worlds.pod("p", cpu=str(number % 7 + 1)), worlds.node(f"n-{number % 3}"))
-    assert len(page._waiting) == 4
     changes = sent(page)
     assert [(name, event) for _, name, event, _ in changes] == [("Pod", "MODIFIED"), *[("Node", "MODIFIED")] * 3]
     assert sent(page) == []
@@ -96,19 +96,23 @@ def test_page_shows_what_it_is_told():
     assert (cluster.about.source, cluster.about.since) == ("x", 7)
 
 
-def test_what_was_read_after_a_restart_is_not_undone_by_what_is_told_late():
+def test_what_was_read_after_a_restart_is_not_undone_by_what_is_told_late(monkeypatch):
     cluster = Cluster("x", lambda: worlds.NOW)
     taking = Taking(cluster)
     kind, newer = decoded(versioned(worlds.node("n-0", "16"), "20"))
-    cluster.objects.feed(kind, "ADDED", newer)
-    taking._read[kind.api_version, kind.name, "", "n-0"] = "20"
+    monkeypatch.setattr(
+        inside.live, "read", lambda _: State(source="x", now=worlds.NOW, objects=[(kind, newer)], jobs={})
+    )
+    taking.read(None)
     cases = [("MODIFIED", "19", 16_000), ("DELETED", "10", 16_000), ("MODIFIED", "21", 8000), ("DELETED", "22", None)]
+    cases.append(
+        ("ADDED", "5", 8000)
+    )  # of another cluster state altogether: from the first news on, what is told counts
     for event, version, cpu in cases:
         raw = msgspec.json.encode(versioned(worlds.node("n-0"), version))
         taking.take(questions.Feed([("v1", "Node", event, raw)]))
         row = cluster.tracker.node("n-0")
         assert (None if row is None else row.allocatable["cpu"]) == cpu, (event, version)
-    assert taking._read == {}
 
 
 def versioned(manifest, version):
@@ -118,10 +122,8 @@ def versioned(manifest, version):
 
 def test_second_start_reads_by_itself_what_was_told_before():
     page = beside(**{"web-hosts": ("x",), "web-client-ca": "ca"})
-    page._starts = 1
-    first = page._beginning()
-    page._starts = 2
-    assert (first.reads_first, page._beginning().reads_first) == (False, True)
+    first, second = (page.beginning(reads_first=again) for again in (False, True))
+    assert (first.reads_first, second.reads_first) == (False, True)
     assert (first.hosts, first.client_ca) == (("x",), "ca")
 
 
@@ -147,7 +149,7 @@ def test_silence_is_told_once_it_is_worth_a_word_and_the_policy_with_its_time():
     report = msgspec.structs.replace(report, silence=42.0)
     assert "silent for 42 s" in _facts(around)["notes"][1]
     page = beside()
-    about = page._about(policy, around)
+    about = page.about(policy, around)
     assert about.since > 0
     assert "actions" in about.text
-    assert page._about(policy, around).since == about.since
+    assert page.about(policy, around).since == about.since

@@ -9,7 +9,6 @@ import web_worlds as worlds
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pumice.study.following.tracking import Tracker
 from pumice.web import board as boards
 from pumice.web import past
 from pumice.web.cluster import Cluster
@@ -93,15 +92,29 @@ def test_who_was_away_too_long_begins_anew(monkeypatch):
     assert [each.version for each in cluster.board.since(cluster.board.version - 1)] == [cluster.board.version]
 
 
+@given(st.lists(st.tuples(st.integers(1, 30), st.integers(0, 60)), max_size=30))
+def test_past_holds_what_is_within_its_bounds_and_nothing_else(steps):
+    kept, now, all_of_them = past.Past(100, 100), 0, []
+    for pause, size in steps:
+        now += pause
+        kept.remember(now, (now, size), size)
+        all_of_them.append((now, size))
+    held = list(kept.since(-1))
+    assert held == all_of_them[::-1][: len(held)]
+    assert kept.size == sum(size for _, size in held) <= 100
+    assert all(time >= now - 100 for time, _ in held)
+    if len(held) < len(all_of_them):
+        first, size = all_of_them[-len(held) - 1]
+        assert first == kept.first
+        assert kept.size + size > 100 or first < now - 100
+
+
 def test_memory_is_bounded_in_bytes_and_in_time():
-    tracker = Tracker(changes=True)
-    board = boards.Board(tracker, past.Bounds(memory=60_000_000, rows=5_000))
-    cluster = Cluster("x", lambda: worlds.NOW)
-    cluster.objects._tracker = tracker
+    cluster = Cluster("x", lambda: worlds.NOW, past.Bounds(memory=60_000_000, rows=5_000))
+    board = cluster.board
     for number in range(100):
         worlds.feed(cluster, "MODIFIED", worlds.node("n-0", str(number + 1)))
         board.update(worlds.NOW + number * 1_000_000)
-    assert sum(size for _, _, size in board._past._steps) == board._past.size <= 5_000
     assert worlds.NOW < board.first < board.time
     (row,) = decoded(board.at(board.first).data())["rows"]["nodes"].values()
     assert row["allocatable"]["cpu"] == 1000 * ((board.first - worlds.NOW) // 1_000_000 + 1)

@@ -61,7 +61,7 @@ def hostile():
     for number in (1, 2):
         worlds.feed(cluster, "ADDED", worlds.eviction("runs-0", told, number))
     cluster.turn()
-    cluster._asking.seconds = waiting.PATIENCE
+    cluster.asking.seconds = waiting.PATIENCE
     return cluster
 
 
@@ -309,7 +309,7 @@ def test_recording_is_shown_and_explained_as_of_the_chosen_moment_in_every_view(
     rig.live(scripts.draw(5, cycles=10), tmp_path)
     cluster = recordings.read(rig.files(tmp_path), registry.installed(), sources.Policy())
     cluster.turn()
-    cluster._asking.seconds = waiting.PATIENCE
+    cluster.asking.seconds = waiting.PATIENCE
     board = cluster.board
     moment = (board.first + board.time) // 2_000_000 * 1_000_000
     then = msgspec.json.decode(board.at(moment).data())["rows"]

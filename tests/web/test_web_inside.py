@@ -105,11 +105,11 @@ def test_people_see_what_they_may_list_and_a_hundred_viewers_ask_nothing(server)
         wait_for(lambda: len(placed(server, ours)) == 2, scheduler)
         whole, own, explained, policy, health = asyncio.run(look(scheduler))
         first = re.findall(r"what=page address=(\S+)", scheduler.log)
-        (page,) = pages(scheduler._process.pid)
+        (page,) = pages(scheduler.pid)
         os.kill(page, signal.SIGKILL)
         wait_for(lambda: len(re.findall(r"what=page address=(\S+)", scheduler.log)) > len(first), scheduler)
         again = asyncio.run(whole_again(scheduler, all_of_it))
-        (page,) = pages(scheduler._process.pid)
+        (page,) = pages(scheduler.pid)
         assert scheduler.stop() == 0
         waiting.until(lambda: not Path(f"/proc/{page}").exists())
         assert few not in scheduler.log

@@ -208,7 +208,7 @@ def test_what_breaks_down_is_told_in_full_only_to_who_sees_everything(monkeypatc
         assert "secret" in told(EVERYTHING)
         assert told(own) == studying.NO_MODEL
     monkeypatch.undo()
-    monkeypatch.setattr(studying.answers, "_shares", break_down)
+    monkeypatch.setattr(studying.answers.explaining.Explainer, "shares", break_down)
     assert "secret" in told(EVERYTHING)
     assert told(own) == studying.answers.BREAKS_DOWN
 
@@ -221,9 +221,15 @@ def test_object_that_cannot_be_read_hides_nobody_else():
 def test_questions_that_pile_up_are_refused():
     async def run():
         cluster = worlds.small()
-        asked = asking.Asking(cluster.objects.whole, lambda: cluster.about, lambda: worlds.NOW, cluster._then)
-        asked._waiting = asking.MOST_WAITING
-        return await asked.ask(questions.Shares(), EVERYTHING)
+        asked = asking.Asking(cluster.objects.whole, lambda: cluster.about, lambda: worlds.NOW, cluster.then)
+        waiting = [asyncio.create_task(asked.ask(questions.Shares(), EVERYTHING)) for _ in range(asking.MOST_WAITING)]
+        await asyncio.sleep(0)
+        try:
+            return await asked.ask(questions.Shares(), EVERYTHING)
+        finally:
+            for each in waiting:
+                each.cancel()
+            await asyncio.gather(*waiting, return_exceptions=True)
 
     assert "try again in a moment" in asyncio.run(run()).problem
 

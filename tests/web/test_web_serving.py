@@ -129,7 +129,7 @@ def test_what_breaks_down_is_told_without_details_and_with_all_headers(monkeypat
     async def run():
         cluster = worlds.small()
         async with worlds.served(cluster) as page:
-            odd = await page.get("/api/scene", Cookie=f"{page.guard._cookie}=\udcff")
+            odd = await page.get("/api/scene", Cookie=f"{page.guard.cookie}=\udcff")
             await page.sign_in()
             monkeypatch.setattr(cluster.board, "whole", lambda: 1 / 0)
             async with page.session.get(f"{page.address}/api/scene") as response:
@@ -234,7 +234,7 @@ def test_viewer_that_takes_nothing_is_cut_off_and_costs_nobody_else_anything(mon
         async with worlds.served(cluster) as page:
             await page.sign_in()
             stream = page.server.stream
-            stream._patience = 0.2
+            stream.patience = 0.2
             slow = await page.session.get(f"{page.address}/api/changes?since={cluster.board.version}")
             await waiting.soon(lambda: stream.viewers == 1)
             for number in range(400):  # until the buffers on the way are full
@@ -259,7 +259,7 @@ def test_more_viewers_than_there_is_room_for_are_told_so():
     async def run():
         async with worlds.served(worlds.small()) as page, contextlib.AsyncExitStack() as open_streams:
             await page.sign_in()
-            page.server.stream._most = 2
+            page.server.stream.most = 2
             for number in range(2):
                 await open_streams.enter_async_context(page.session.get(f"{page.address}/api/changes?since=0"))
                 await waiting.soon(lambda number=number: page.server.stream.viewers == number + 1)

@@ -201,7 +201,7 @@ def test_certificate_of_a_named_authority_stands_for_user_and_groups(tmp_path):
     async def run(found):
         page, stranger, nobody = [await found.open(pair) for pair in (ours.client("ada", ["team", "x"]), theirs.client("ada"), None)]  # fmt: skip
         scene = await page.get("/api/scene")
-        met.extend(found.access._people)
+        met.extend(dict.fromkeys(person for person, _ in people.met))
         with pytest.raises((aiohttp.ClientError, ssl.SSLError)):
             await stranger.get("/api/scene")
         return scene, await page.get("/api/session"), await nobody.get("/api/scene")
@@ -261,13 +261,13 @@ def test_thousand_connections_are_bounded_and_lock_nobody_out():
         await viewer.sign_in("admin")
         version = (await viewer.get("/api/scene"))[1]["version"]
         watching = await viewer.session.get(f"{viewer.address}/api/changes?since={version}")
-        trust = ssl.create_default_context(cadata=found._bundle.authorities.decode())
+        trust = ssl.create_default_context(cadata=found.bundle.authorities.decode())
         port = int(found.address.rpartition(":")[2])
         opened = []
         for _ in range(1000):
             _, writer = await asyncio.open_connection("localhost", port, ssl=trust)
             opened.append(writer)
-        held = len(found.server._listener._runner.server.connections)
+        held = len(found.server._listener._runner.server.connections)  # noqa: SLF001  clients are not told how many there are
         page = await found.open()
         answer = await page.sign_in("admin")
         for writer in opened:
@@ -335,9 +335,18 @@ def test_attempts_in_vain_of_one_address_do_not_use_up_those_of_others():
     assert sum(not kept.wait_for_all() for _ in range(500)) == sessions.ALL_ATTEMPTS[1] - 20
     clock.now += 3600
     assert kept.wait("evil") == 0
-    for number in range(sessions.MOST_ADDRESSES + 10):
+
+
+def test_of_so_many_addresses_that_attempts_of_all_are_remembered_the_longest_silent_is_forgotten():
+    kept = sessions.Attempts(Clock())
+    while not kept.wait("evil"):
+        pass
+    for number in range(sessions.MOST_ADDRESSES - 1):
         kept.wait(f"another-{number}")
-    assert len(kept._failures) == sessions.MOST_ADDRESSES
+    assert kept.wait("evil") > 0
+    for number in range(sessions.MOST_ADDRESSES):
+        kept.wait(f"yet-another-{number}")
+    assert kept.wait("evil") == 0
 
 
 @pytest.mark.parametrize(
@@ -414,7 +423,7 @@ def test_certificate_is_made_for_the_names_that_are_given_and_files_go_before(tm
         return keeper.shown
 
     made = asyncio.run(shown(Begin(address=":0", hosts=("pumice.example.com",))))
-    names = showing_certificates.certificates._names(
+    names = showing_certificates.certificates.names_of(
         showing_certificates.certificates.x509.load_pem_x509_certificate(made.certificate)
     )
     assert names == {"pumice.example.com", "localhost", "127.0.0.1"}
@@ -454,7 +463,7 @@ def test_authority_that_changes_is_another_from_then_on_and_who_came_by_the_old_
         watching = await pages[0].session.get(f"{pages[0].address}/api/changes?since=0")
         for authority, shown in ((b"nothing", False), (new.pair.certificate.read_bytes(), True)):
             trusted.write_bytes(authority)
-            bundle = msgspec.structs.replace(await source.read(), certificate=found._bundle.certificate, key=found._bundle.key)  # fmt: skip
+            bundle = msgspec.structs.replace(await source.read(), certificate=found.bundle.certificate, key=found.bundle.key)  # fmt: skip
             assert found.shown.show(bundle) is shown
             seen.append([await comes(page) for page in pages])
         with pytest.raises(aiohttp.ClientError):
@@ -502,7 +511,8 @@ def test_session_whose_token_has_ended_gets_no_more_changes():
         version = (await page.get("/api/scene"))[1]["version"]
         async with page.session.get(f"{page.address}/api/changes?since={version}") as response:
             await waiting.soon(lambda: found.server.stream.viewers == 1)
-            found.guard.sessions._known.clear()
+            (session,) = page.session.cookie_jar
+            found.guard.sessions.end(session.value)
             found.server.stream.tell()
             async with asyncio.timeout(waiting.PATIENCE):
                 return await response.content.read(), await page.get("/api/scene")

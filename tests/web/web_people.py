@@ -22,6 +22,7 @@ from pumice.web.reviews import Person, ReviewError
 from pumice.web.showing_certificates import Shown
 
 HOME = ("pumice-system", "pumice-scheduler-configmap")
+GROUPS = ("system:authenticated",)
 EVERYTHING = {"nodes", "queues", "pods", "podgroups", "configmaps"}
 
 
@@ -32,17 +33,19 @@ class People:
         self.rights = {name: set(given) for name, given in rights.items()}
         self.tokens = 0
         self.asked = []
+        self.met = []
         self.broken = False
 
     async def person(self, token):
         self.tokens += 1
         if token.removeprefix("token-of-") not in self.rights:
             raise ReviewError("the API server does not know this token")
-        return Person(token.removeprefix("token-of-"), ("system:authenticated",))
+        return Person(token.removeprefix("token-of-"), GROUPS)
 
     async def may(self, person, question):
         if self.broken:
             raise ReviewError("what you may see cannot be asked for just now: it is down")
+        self.met.append((person, question))
         self.asked.append((person.name, question))
         given = self.rights.get(person.name, set())
         return question.resource in given or f"{question.resource}@{question.namespace}" in given
@@ -91,10 +94,10 @@ class Inside:
     def __init__(self, server, guard, access, bundle, stack):
         self.server, self.guard, self.access = server, guard, access
         self.address = ""
-        self._bundle, self._stack = bundle, stack
+        self.bundle, self._stack = bundle, stack
 
     async def open(self, pair=None):
-        trust = ssl.create_default_context(cadata=self._bundle.authorities.decode())
+        trust = ssl.create_default_context(cadata=self.bundle.authorities.decode())
         if pair is not None:
             trust.load_cert_chain(*pair)
         jar, connector = aiohttp.CookieJar(), aiohttp.TCPConnector(ssl=trust)

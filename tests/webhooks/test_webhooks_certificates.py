@@ -85,7 +85,7 @@ class Cluster:
         fault = self.faults.pop(0) if self.faults else ""
         if self.secret is not None:
             raise errors.ApiError(409, "AlreadyExists", "exists")
-        self._store(manifest)
+        self.store(manifest)
         if fault == "lost":
             raise errors.UnknownOutcomeError("no answer")
         return self.secret
@@ -93,22 +93,22 @@ class Cluster:
     async def patch(self, kind, namespace, name, body):
         fault = self.faults.pop(0) if self.faults else ""
         if fault == "other":
-            self._store({**self.secret, "data": encoded(certificates.make(NAMES, NOW + dt.timedelta(days=300)))})
+            self.store({**self.secret, "data": encoded(certificates.make(NAMES, NOW + dt.timedelta(days=300)))})
         if body["metadata"]["resourceVersion"] != self.secret["metadata"]["resourceVersion"]:
             raise errors.ApiError(409, "Conflict", "changed")
-        self._store({**self.secret, "data": {**self.secret["data"], **body["data"]}})
+        self.store({**self.secret, "data": {**self.secret["data"], **body["data"]}})
         if fault == "lost":
             raise errors.UnknownOutcomeError("no answer")
         return self.secret
 
-    def _store(self, manifest):
+    def store(self, manifest):
         self.version += 1
         self.writes += 1
         self.secret = {**manifest, "metadata": {**manifest["metadata"], "resourceVersion": str(self.version)}}
 
 
 def encoded(bundle):
-    return certificate_sources._encoded(bundle)
+    return certificate_sources.encoded(bundle)
 
 
 def source(cluster, now=NOW):
@@ -170,7 +170,7 @@ def test_a_secret_that_was_deleted_is_made_anew_and_the_old_authority_is_still_b
 
 def test_a_secret_of_volcanos_is_used_as_it_is_while_it_is_good():
     cluster = Cluster()
-    cluster._store({"metadata": {"name": "secret", "namespace": "ns"}, "type": "Opaque", "data": encoded(FIRST)})
+    cluster.store({"metadata": {"name": "secret", "namespace": "ns"}, "type": "Opaque", "data": encoded(FIRST)})
 
     assert asyncio.run(source(cluster).read()) == FIRST
     assert cluster.writes == 1

@@ -144,7 +144,7 @@ async def lived(seed, deletions=()):
             if certificate.not_valid_after_utc <= now:
                 refused.append((loop.time(), number, "it has ended"))
             believing = [
-                any(certificates._signed(certificate, one) for one in certificates._read_all(bundle))
+                any(certificates.signed(certificate, one) for one in certificates.read_all(bundle))
                 for bundle in world.believed(loop.time())
             ]
             if not all(believing):

@@ -28,7 +28,7 @@ MAX_DIRECTIVES: Final = 100
 MAX_NUMBER: Final = 80
 SHOWN: Final = 60
 
-_LOADER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+LOADER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _TAG: Final = "tag:yaml.org,2002:"
 _TRUE: Final = ("y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON")
 _FALSE: Final = ("n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF")
@@ -206,7 +206,7 @@ class _Composer:
         self._source = source
         self._most = self._left = most_values
         self._text = text
-        self._events: Iterator[yaml.Event] = yaml.parse(text, Loader=_LOADER)
+        self._events: Iterator[yaml.Event] = yaml.parse(text, Loader=LOADER)
         self._anchors: dict[str, tuple[Any, Mark] | None] = {}
         self._aliased = 0
 

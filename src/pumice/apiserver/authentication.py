@@ -19,9 +19,13 @@ class Authenticator:
     """Knows one token, whoever has a certificate of the cluster's authority, and the tokens that the cluster has issued."""
 
     def __init__(self, token: str, issued: Tokens | None = None) -> None:
-        self._expected = token.encode()
+        self.expect(token)
         self._administrator = users.User("kubernetes-admin", (users.MASTERS, users.AUTHENTICATED))
         self._issued = issued
+
+    def expect(self, token: str) -> None:
+        """Accept this token from now on, and no longer the one before."""
+        self._expected = token.encode()
 
     def identify(self, request: web.BaseRequest) -> User:
         """Give who sends a request; a token that is shown and not good is refused."""

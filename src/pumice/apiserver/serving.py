@@ -46,7 +46,7 @@ class Server:
         """Listen; returns the port."""
         self._runner = web.ServerRunner(
             # Bodies are not inflated: a few bytes would become as much as anybody likes while others wait, and no client deflates them.
-            web.Server(self._answer, access_log=None, keepalive_timeout=75.0, auto_decompress=False)
+            web.Server(self.answer, access_log=None, keepalive_timeout=75.0, auto_decompress=False)
         )
         await self._runner.setup()
         site = web.TCPSite(self._runner, host, port, ssl_context=_tls(files) if files else None, backlog=2048)
@@ -63,7 +63,8 @@ class Server:
 
     # ---- one request
 
-    async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
+    async def answer(self, request: web.BaseRequest) -> web.StreamResponse:
+        """Answer a request."""
         self.requests += 1
         warnings: list[str] = []
         try:

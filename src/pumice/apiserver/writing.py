@@ -58,7 +58,7 @@ class Writing:
         self._authorizer = authorizer
         self._admission = admission
         self._now = now
-        self._specs = pod_specs.PodSpecs()
+        self.specs = pod_specs.PodSpecs()
         self._stamped = (0, "")  # the last second that was asked for, and how it is written
 
     # ---- creating
@@ -102,7 +102,7 @@ class Writing:
         def complete(new: Document) -> None:
             if raw and not warnings and not asks:
                 known = (options.validation, raw)
-                self._specs.keep(known, new["spec"], new["status"]["qosClass"], resource.node, filled)
+                self.specs.keep(known, new["spec"], new["status"]["qosClass"], resource.node, filled)
             self._admission.complete(new, resource, namespace)
 
         write = Write(operation="CREATE", target=target, options=options, warnings=warnings)
@@ -180,7 +180,7 @@ class Writing:
     ) -> Asking[Mapping[str, Any]]:
         """Create a pod out of JSON; one whose spec was seen before, by a client as strict, is not read again."""
         body, raw = pod_specs.split(data)
-        known = self._specs.find((options.validation, raw)) if self._may_share(target, options) else None
+        known = self.specs.find((options.validation, raw)) if self._may_share(target, options) else None
         if known is None:
             spec = msgspec.json.decode(raw) if raw else None
             whole = {**body, "spec": spec} if spec is not None else body

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from pumice.bench.measuring import Result
 
-_WIDE = (
+WIDE = (
     ("pods/s", 10),
     ("µs/pod", 8),
     ("floor/s", 9),
@@ -48,7 +48,7 @@ def heading(width: int) -> list[str]:
     """Return the lines above the table: where, and the names of the columns."""
     where = machine()
     told = f"{where['machine']}, {where['cores']} cores, load {where['load']:.1f}, Python {where['python']}, numpy {where['numpy']}, pumice {where['pumice']}"
-    return [f"machine: {told}", "", f"{'workload':<{width}}" + "".join(f"{name:>{size}}" for name, size in _WIDE)]
+    return [f"machine: {told}", "", f"{'workload':<{width}}" + "".join(f"{name:>{size}}" for name, size in WIDE)]
 
 
 def line(result: Result, width: int) -> str:
@@ -69,7 +69,7 @@ def line(result: Result, width: int) -> str:
         f"{memory.per_node:,.0f}",
         f"{memory.peak / 1e9:.2f}",
     )
-    told = f"{result.name:<{width}}" + "".join(f"{cell:>{size}}" for cell, (_, size) in zip(cells, _WIDE, strict=True))
+    told = f"{result.name:<{width}}" + "".join(f"{cell:>{size}}" for cell, (_, size) in zip(cells, WIDE, strict=True))
     return "\n".join([told, *(f"  missed: {missed}" for missed in result.missed)])
 
 

@@ -31,7 +31,7 @@ Examples:
                                        with the page, for who may list what is shown
   pumice install --print --crds-only   only the custom resource definitions
 """
-_ACCESS = frozenset({"ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding", "FlowSchema"})
+ACCESS = frozenset({"ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding", "FlowSchema"})
 
 
 def _read_configuration(_context: click.Context, _parameter: click.Parameter, value: Path | None) -> str:
@@ -189,6 +189,6 @@ def command(
         left_out = {"ConfigMap"} if without_config else set()
         manifests += [objects.namespace(named)] if create_namespace else []
         manifests += [
-            each for each in own if each["kind"] not in left_out and (not roles_only or each["kind"] in _ACCESS)
+            each for each in own if each["kind"] not in left_out and (not roles_only or each["kind"] in ACCESS)
         ]
     click.echo(text.stream(manifests), nl=False)

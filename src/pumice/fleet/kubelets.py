@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 WATCHED: Final = WatchSpec(kinds.POD, field_selector="spec.nodeName!=", keep_raw=True)
 LOOK: Final = 0.8  # seconds after which a worker turns though there is nothing to do
-_RETRY = 1.0
+RETRY = 1.0
 _MANNER: Final = pod_life.Manner()
 
 
@@ -111,7 +111,7 @@ class Kubelets:
             except errors.KubeError as error:
                 if not isinstance(error, errors.ApiError) or error.status not in (404, 409):
                     self.counts.failed += 1
-                    self._at(int((self._now() + _RETRY) * duration.SECOND), uid, cause)
+                    self._at(int((self._now() + RETRY) * duration.SECOND), uid, cause)
 
     async def _given(self) -> tuple[str, Any] | None:
         """Wait for something to do, and not for ever."""

@@ -78,18 +78,18 @@ class KindChoice:
         "_followers",
         "_live",
         "_nexts",
-        "_number",
         "_plain",
         "_refused",
         "_rows",
         "_sizes",
         "_sorted",
+        "number",
     )
 
     def __init__(self, plain: Floats, ordered: Rows, begins: Rows, followers: Followers, count: int) -> None:
         self._followers = followers
         self._sorted = ordered
-        number = self._number = len(begins)
+        number = self.number = len(begins)
         # There is room for every row that is chosen and so becomes a kind of its own.
         room = number + count
         self._nexts: list[int] = (begins + 1).tolist()
@@ -124,7 +124,7 @@ class KindChoice:
 
     def _look(self) -> Rows:
         """Find the kinds that take the next task."""
-        live = self._alive[: self._number].nonzero()[0]
+        live = self._alive[: self.number].nonzero()[0]
         refused = self._followers.refuses(self._rows[live])
         return live if refused is None else live[~refused]
 
@@ -136,8 +136,8 @@ class KindChoice:
             self._nexts[kind] += 1
             self._sizes[kind] -= 1
             if points is not None:
-                kind = self._number
-                self._number += 1
+                kind = self.number
+                self.number += 1
                 self._nexts.append(0)
                 self._rows[kind], self._sizes[kind], self._alive[kind] = row, 1, True
                 self._live = None

@@ -25,7 +25,7 @@ WATCHED: Final = podgroups.WATCHED
 LEFT_ALONE: Final = 2 * duration.SECOND
 """For so long after its creation the scheduler may bind a pod, and let it name its group with that, before it is written on a pod that waits."""
 
-_TELLING = 10.0  # failures are told of once in so many seconds
+TELLING = 10.0  # failures are told of once in so many seconds
 _LONGEST_PAUSE: Final = 300 * duration.SECOND
 
 
@@ -95,7 +95,7 @@ class FailureNotes(reconciling.Observer):
         self._wanted = wanted
         self._tell = tell
         self._seconds = seconds
-        self._told_at = -_TELLING
+        self._told_at = -TELLING
         self._untold = 0
         self.count = 0
 
@@ -107,7 +107,7 @@ class FailureNotes(reconciling.Observer):
         self.count += 1
         self._untold += 1
         now = self._seconds()
-        if self._wanted() and now - self._told_at >= _TELLING:
+        if self._wanted() and now - self._told_at >= TELLING:
             kind, namespace, name = requests.target(request)
             more = f"; {self._untold} writes failed since this was last told" if self._untold > 1 else ""
             self._tell(f"{kind.plural} {namespace}/{name}: {answer.message}{more}")

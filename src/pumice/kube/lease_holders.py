@@ -41,8 +41,8 @@ class LeaseHolders:
         others = f"metadata.name={office.volcanos}"
         volcanos = WatchSpec(kinds.LEASE, field_selector=others, label_selector=f"{office.label}!=true", keep_raw=True)
         # Apart, for a Lease may pass from one to the other, and nobody says in which order they tell of it.
-        self._books = [_Book(office, monotonic), _Book(office, monotonic)]
-        specs = zip((ours, volcanos), self._books, strict=True)
+        self.books = [_Book(office, monotonic), _Book(office, monotonic)]
+        specs = zip((ours, volcanos), self.books, strict=True)
         self._informers = [Informers(client, [spec], book, rng=chance()) for spec, book in specs]
 
     async def run(self) -> None:
@@ -57,7 +57,7 @@ class LeaseHolders:
     def serve(self, wanted: Iterable[str]) -> bool:
         """Tell whether all of these are served by holders that live."""
         now = self._monotonic()
-        served = {name for book in self._books for name in book.served(now)}
+        served = {name for book in self.books for name in book.served(now)}
         return served.issuperset(wanted)
 
 

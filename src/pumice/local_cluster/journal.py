@@ -34,7 +34,7 @@ _RETRY: Final = (
 _MOST_SHARED: Final = 20_000
 _LONGEST_VERSION: Final = 18  # digits
 _DECODE: Final = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
-_SCHEMA: Final = """
+SCHEMA: Final = """
 CREATE TABLE IF NOT EXISTS about (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS objects (
   kind TEXT NOT NULL, namespace TEXT NOT NULL, name TEXT NOT NULL, body BLOB NOT NULL, PRIMARY KEY (kind, namespace, name)
@@ -58,7 +58,7 @@ def open_journal(folder: Path, store: ObjectStore) -> Journal:
     try:
         path.touch(mode=0o600)  # Secrets are in it; what SQLite puts beside it gets the same rights
         database = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=0.5)
-        _prepare(path, database)
+        prepare(path, database)
     except (sqlite3.Error, OSError, JournalError) as error:
         if database is not None:
             database.close()
@@ -70,19 +70,19 @@ def open_journal(folder: Path, store: ObjectStore) -> Journal:
     return Journal(path, database, store)
 
 
-def _prepare(path: Path, database: sqlite3.Connection) -> None:
+def prepare(path: Path, database: sqlite3.Connection) -> None:
     """Keep others out, write safely, and see that it holds our tables and nothing else."""
     database.execute("PRAGMA locking_mode = EXCLUSIVE")
     database.execute("PRAGMA journal_mode = WAL")
     database.execute("PRAGMA synchronous = FULL")
     database.execute("PRAGMA trusted_schema = OFF")
-    database.executescript("BEGIN IMMEDIATE;" + _SCHEMA + "COMMIT;")
+    database.executescript("BEGIN IMMEDIATE;" + SCHEMA + "COMMIT;")
     _check_schema(path, database)
 
 
 def _check_schema(path: Path, database: sqlite3.Connection) -> None:
     """Refuse a database with anything but our tables in it: views and triggers would run when it is read or written."""
-    wanted = {" ".join(each.replace("IF NOT EXISTS ", "").split()) for each in _SCHEMA.split(";") if each.strip()}
+    wanted = {" ".join(each.replace("IF NOT EXISTS ", "").split()) for each in SCHEMA.split(";") if each.strip()}
     found = {" ".join(str(text).split()) for (text,) in database.execute("SELECT sql FROM sqlite_schema")}
     if found != wanted:
         others = "; ".join(sorted(text[:80] for text in found - wanted)) or "less than that"

@@ -133,7 +133,7 @@ class Kinship:
         # Whether anything is counted at all.
         self.counting = False
         self._table = table
-        self._domain_counts = DomainCounts()
+        self.domain_counts = DomainCounts()
         # Labels that rules name, with the number of classes that do, and labels that pods are told apart by: these and some that were named before.
         self._keys: dict[str, int] = {}
         self.looked_at: dict[str, None] = {}
@@ -259,7 +259,7 @@ class Kinship:
         del kin.bonds[bond.constraint_class]
         for carriers, _ in bond.carried:
             if self.register.give_back(carriers):
-                self._domain_counts.forget(carriers)
+                self.domain_counts.forget(carriers)
         self.counting = bool(self.counts or len(self.register))
         if not kin.bonds:
             del self.kins[kin.key]
@@ -292,7 +292,7 @@ class Kinship:
     ) -> DomainCount:
         """Return a count by domains."""
         domains = self.topology.domains(division, constraint_class)
-        return self._domain_counts.of(count, division, domains, self.topology.state)
+        return self.domain_counts.of(count, division, domains, self.topology.state)
 
     # -- what changes between cycles ---------------------------------------------------------------------------
 
@@ -380,7 +380,7 @@ class Kinship:
             if is_idle(count):
                 del self.counts[key]
                 self._counts_by_hook.drop(_hook(count.pickers), count)
-                self._domain_counts.forget(count)
+                self.domain_counts.forget(count)
                 for kin in count.kins:
                     kin.counts.pop(count, None)
         self.counting = bool(self.counts or len(self.register))

@@ -16,7 +16,7 @@ from pumice.model.constraints import Constraints, HostPort
 from pumice.model.volumes import ClaimUse, in_tree
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
 _ENCODER = msgspec.json.Encoder(order="deterministic")
 _AS_WRITTEN = msgspec.msgpack.Encoder()  # orders may differ: such pods are only worked out once more
@@ -93,6 +93,9 @@ class Shapes:
 
     def __len__(self) -> int:
         return len(self._shapes)
+
+    def __iter__(self) -> Iterator[Shape]:
+        return iter(self._shapes.values())
 
     def intern(self, constraints: Constraints, amounts: Mapping[str, int], non_zero: tuple[int, int]) -> Shape:
         """Return the one shape that stands for these constraints and amounts, counting one more user."""

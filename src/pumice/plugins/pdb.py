@@ -49,7 +49,7 @@ class DisruptionBudgets(Plugin):
         left: dict[str, int] = {}
         kept = []
         for task in candidates:
-            budgets = self._budgets(task)
+            budgets = self.budgets_of(task)
             for budget in budgets:
                 key = _key(budget)
                 left[key] = left.get(key, remaining(self._cluster, budget)) - 1
@@ -59,7 +59,7 @@ class DisruptionBudgets(Plugin):
 
     def protection(self, _claimant: Task | None, victim: Task, _action: str) -> str | None:
         """Protect a pod while one of its budgets is used up."""
-        for budget in self._budgets(victim):
+        for budget in self.budgets_of(victim):
             if remaining(self._cluster, budget) <= 0:
                 allowed = budget.status.disruptions_allowed
                 return f"PodDisruptionBudget {_key(budget)} allows {allowed} disruptions, {spent(self._cluster, budget)} are used up"
@@ -70,11 +70,11 @@ class DisruptionBudgets(Plugin):
         if run.step is not Step.EVICT:
             return
         for task in run.tasks:
-            for budget in self._budgets(task):
+            for budget in self.budgets_of(task):
                 used = spent(self._cluster, budget) - direction
                 self._cluster.disruptions[_key(budget)] = (budget.metadata.resource_version, used)
 
-    def _budgets(self, task: Task) -> list[policy.PodDisruptionBudget]:
+    def budgets_of(self, task: Task) -> list[policy.PodDisruptionBudget]:
         """Return the budgets that an eviction of a pod would cost."""
         found = self._matches.get(task.uid)
         if found is None:

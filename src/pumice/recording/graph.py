@@ -94,13 +94,13 @@ class Captured:
 
     def __init__(self, rules: Rules, groups: list[Copied], numbers: dict[int, int]) -> None:
         self._rules = rules
-        self._groups = groups
+        self.groups = groups
         self._numbers = numbers
         self._layouts: dict[tuple[type, tuple[str, ...]], int] = {}
 
     def table(self) -> Table:
         """Give every object its number."""
-        groups = [self._group(each) for each in self._groups]
+        groups = [self._group(each) for each in self.groups]
         layouts = [Layout(kind.__module__, kind.__qualname__, fields) for kind, fields in self._layouts]
         return Table(layouts, groups)
 

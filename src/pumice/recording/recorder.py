@@ -57,13 +57,14 @@ class Recorder(InputListener):
         assignment: Assignment | None = None,
         *,
         tell: Callable[[str, str], None] = lambda _what, _why: None,
+        began: float | None = None,
     ) -> None:
         self._options = options
         self._assignment = assignment
         self._redaction = Redaction()
         self._ledger = Ledger()
         self._run = secrets.token_hex(4)
-        self._second = int(time.time())
+        self._second = int(time.time() if began is None else began)
         self._segment = 0
         self._name = ""
         self._scheduler: Scheduler | None = None

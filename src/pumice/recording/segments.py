@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _NAME: Final = re.compile(r"recording-([0-9]{1,18})-([0-9a-f]{8})-([0-9]{6})\.jsonl\.gz")
-_CHUNK: Final = 1 << 20
+CHUNK: Final = 1 << 20
 _LEVEL: Final = 1
 LONGEST_LINE: Final = 1 << 31
 _GZIP: Final = 31
-_LEAST_UNPACKED: Final = 1 << 24
-_MOST_UNPACKED: Final = 250  # bytes for each that is packed
+LEAST_UNPACKED: Final = 1 << 24
+MOST_UNPACKED: Final = 250  # bytes for each that is packed
 
 
 class RecordingError(ValueError):
@@ -115,10 +115,10 @@ class Segment:
             while not unpacker.eof:
                 packed = unpacker.unconsumed_tail
                 if not packed:
-                    packed = file.read(_CHUNK)
+                    packed = file.read(CHUNK)
                     packed_bytes += len(packed)
                 try:
-                    found = unpacker.decompress(packed, _CHUNK)
+                    found = unpacker.decompress(packed, CHUNK)
                 except zlib.error:
                     self.cut = True
                     break
@@ -139,7 +139,7 @@ class Segment:
 
     def _check_size(self, packed: int, unpacked: int) -> None:
         """Refuse what unpacks to far more than a recording does: the packing that is used here never gets below one byte for 230."""
-        if unpacked > _LEAST_UNPACKED + _MOST_UNPACKED * packed:
+        if unpacked > LEAST_UNPACKED + MOST_UNPACKED * packed:
             raise RecordingError(
                 f"{self.path}: its first {packed} bytes unpack to {unpacked}, which is more than those of any recording"
             )

@@ -25,7 +25,7 @@ MOST_WAITING: Final = 200_000  # events that may wait to be written
 RETRY: Final = 30.0  # seconds after which a folder that could not be written to is tried again
 _BATCH: Final = 1 << 18
 _LEAST_ROOM: Final = 1 << 16
-_PAUSE: Final = 0.2  # seconds in which lines are gathered
+PAUSE: Final = 0.2  # seconds in which lines are gathered
 _IDLE: Final = 0.7  # seconds after which it looks around though nothing was handed over
 SEGMENTS: Final = 10  # for which the limit has room
 
@@ -81,14 +81,19 @@ class Writer(threading.Thread):
     # -- the deciding thread -----------------------------------------------------------------------------------
 
     @property
+    def waiting(self) -> int:
+        """How much was handed over and is not taken yet."""
+        return self._put - self._taken
+
+    @property
     def accepts(self) -> bool:
         """Tell whether anything is worth handing over."""
-        return self.failed_at is None and self._put - self._taken < MOST_WAITING
+        return self.failed_at is None and self.waiting < MOST_WAITING
 
     @property
     def may_begin(self) -> bool:
         """Tell whether a new segment is worth trying: nothing failed, or what failed works again."""
-        return (self.failed_at is None or self._works_again) and self._put - self._taken < MOST_WAITING
+        return (self.failed_at is None or self._works_again) and self.waiting < MOST_WAITING
 
     def put(self, item: Item, begins: str = "") -> None:
         """Hand something over; `begins` is the name of the segment that starts with it."""
@@ -124,7 +129,7 @@ class Writer(threading.Thread):
             if self._ending and not self._items:
                 break
             if not self._ending:
-                time.sleep(_PAUSE)
+                time.sleep(PAUSE)
         self._close()
 
     def _drain(self) -> None:

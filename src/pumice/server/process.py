@@ -108,22 +108,22 @@ class Process:
         self._grouping = rivals.grouping(self._options.scheduler_name)
         self._lookout = rivals.Lookout(self._lease_client, self._rivals(), around.awake_or_not)
         self.election = self._candidate() if settings.leader_elect else None
-        self._reporter = self._reporting()
-        self._world = KubeWorld(
+        self.reporter = self._reporting()
+        self.world = KubeWorld(
             self._client,
             component=self._component(),
-            observer=self._reporter.meter,
+            observer=self.reporter.meter,
             now=around.wall,
             seconds=around.seconds,
         )
         self.recorder = self._recording()
-        world = self._world if self.recorder is None else self.recorder.join(self._world)
+        world = self.world if self.recorder is None else self.recorder.join(self.world)
         self.cache = Cache(world, self._options, assignment=self._assignment)
-        self._reporter.look_at(self._world, self.cache)
+        self.reporter.look_at(self.world, self.cache)
         self._work = controller_settings.beside_scheduler(settings)
         self._controllers = self._beside() if self._work is not None else None
         self._holders = lease_holders.LeaseHolders(self._client, rivals.CONTROLLING, around.awake_or_not, around.chance)
-        self._groups = self._grouping_of_pods()
+        self.groups = self._grouping_of_pods()
         self.informers = self._watches()
         self.io = io_thread.IoThread(self._parts(), self._box, log, around)
         deadline = settings.cycle_deadline / 1e6 or math.inf
@@ -176,7 +176,7 @@ class Process:
             self._assignment,
             tell=lambda what, why: self._log.warning(what, folder=why),
         )
-        self._reporter.recorder = made
+        self.reporter.recorder = made
         return made
 
     def _rivals(self) -> rivals.Rivals:
@@ -220,7 +220,7 @@ class Process:
             self._work,
             box=self._box,
             log=self._log,
-            meter=self._reporter.add_controllers(),
+            meter=self.reporter.add_controllers(),
             api_silence=self._api_silence,
             companions_wanted=self._wants_companions,
             around=self._around,
@@ -240,7 +240,7 @@ class Process:
             numatopology=gates.get("ResourceTopology", True),
             raw=grouping.WATCHED if self._onlooker is None else (*grouping.WATCHED, *self._onlooker.raw),
         )
-        sink = watch_feed.WatchFeed(self.cache, self._groups, self._reporter.meter.noticed, self._box)
+        sink = watch_feed.WatchFeed(self.cache, self.groups, self.reporter.meter.noticed, self._box)
         if self._onlooker is not None:
             sink.onlooker = self._onlooker
             specs += self._onlooker.specs
@@ -249,7 +249,7 @@ class Process:
     def _parts(self) -> io_thread.Parts:
         chores: list[Callable[[], Coroutine[Any, Any, None]]] = [
             self._serve,
-            self._reporter.meter.write_failures.run,
+            self.reporter.meter.write_failures.run,
             self._holders.run,
             self._loads().run,
             self._geometries().run,
@@ -257,13 +257,13 @@ class Process:
         if self._settings.scheduler_conf:
             chores.append(self._follow_configuration)
         if self._onlooker is not None:
-            told = onlooking.Around(self._known.catalog(), lambda: self.policy.current, self._reporter.on_itself)
+            told = onlooking.Around(self._known.catalog(), lambda: self.policy.current, self.reporter.on_itself)
             chores.append(functools.partial(self._onlooker.run, told))
         return io_thread.Parts(
             [self._client, self._lease_client],
             self.informers,
-            self._world,
-            watch_feed.WhenWanted(self._groups.run, self._groups_pods),
+            self.world,
+            watch_feed.WhenWanted(self.groups.run, self._groups_pods),
             election=self.election,
             alone=lambda: self._lookout.wait(
                 lambda text: self._log.warning("others may serve the same pods", reason=text)
@@ -306,12 +306,12 @@ class Process:
     # -- chores of the I/O thread ------------------------------------------------------------------------------
 
     async def _serve(self) -> None:
-        self._reporter.watch(self.informers)
+        self.reporter.watch(self.informers)
         folder = os.environ.get(logs.SOCKET_FOLDER, "")
         if self._settings.enable_metrics or self._settings.enable_healthz or folder:
             # An HTTP server takes a while to load, in which lists can be read already.
             serving = await asyncio.to_thread(importlib.import_module, "pumice.server.serving")
-            await serving.serve(self._settings, self._reporter, self._log, folder)
+            await serving.serve(self._settings, self.reporter, self._log, folder)
         # Asked for by the first `numpy.unique`: a cycle would wait for it.
         await asyncio.to_thread(importlib.import_module, "numpy.ma")
         await asyncio.Event().wait()
@@ -384,9 +384,7 @@ class Process:
             self.cache.inputs = self.recorder
         self.deciding.begin("making plugins and actions")
         try:
-            scheduler = Scheduler(
-                self.cache, first, self._around.wall, known=self._known, observer=self._reporter.meter
-            )
+            scheduler = Scheduler(self.cache, first, self._around.wall, known=self._known, observer=self.reporter.meter)
         except Exception as error:  # noqa: BLE001  a plugin of somebody else's may break down when it is made
             self._log.broke("the configuration cannot be brought to life", error)
             return mailbox.Fatal(f"a plugin or action could not be made: {type(error).__name__}: {error}")
@@ -395,7 +393,7 @@ class Process:
         period = self._settings.schedule_period
         pause = None if period is None else period / 1e6
         decider = deciding.Decider(
-            scheduler, self._box, self._log, self._reporter, period=pause, around=self._around, part=self.deciding
+            scheduler, self._box, self._log, self.reporter, period=pause, around=self._around, part=self.deciding
         )
-        self._reporter.follow(scheduler, decider)
+        self.reporter.follow(scheduler, decider)
         return (yield from decider.steps())

@@ -70,8 +70,8 @@ class Reporter:
         self._wall = wall
         self._api_silence = api_silence
         table = (*series.SERIES, *series.CONTROLLERS) if settings.controllers else series.SERIES
-        self._exposition = exposition.Exposition(self._samples, table)
-        self.meter = metering.Meter(self._exposition, log, wall)
+        self.exposition = exposition.Exposition(self._samples, table)
+        self.meter = metering.Meter(self.exposition, log, wall)
         self.health = checks.Health(
             {"progress": watch.late},
             {"informers": self._missing, "progress": watch.late},
@@ -93,7 +93,7 @@ class Reporter:
         self.recorder: Recorder | None = None
         self._informers: Informers | None = None
         self._decider: Decider | None = None
-        self._scheduler: Scheduler | None = None
+        self.scheduler: Scheduler | None = None
         self._job_samples: job_samples.JobSamples | None = None
         self._latest: list[Sample] = []
         self._scrape: asyncio.Task[bytes] | None = None
@@ -116,14 +116,14 @@ class Reporter:
 
     def follow(self, scheduler: Scheduler, decider: Decider) -> None:
         """Name who decides."""
-        self._scheduler, self._decider = scheduler, decider
+        self.scheduler, self._decider = scheduler, decider
         self._job_samples = job_samples.JobSamples(scheduler, self.meter.placed)
 
     def add_controllers(self) -> ControllersMeter:
         """Measure controllers of this process too."""
         from pumice.server.metrics.controllers import ControllersMeter  # noqa: PLC0415  most processes have none, and all would load them
 
-        self._controllers = ControllersMeter(self._exposition, self._log, self._wall)
+        self._controllers = ControllersMeter(self.exposition, self._log, self._wall)
         return self._controllers
 
     # -- health ------------------------------------------------------------------------------------------------
@@ -132,7 +132,7 @@ class Reporter:
         return self._decider.trouble if self._decider is not None else ""
 
     def _missing(self) -> str:
-        if self._informers is None or self._scheduler is None:
+        if self._informers is None or self.scheduler is None:
             return "starting"
         return missing(self._informers)
 
@@ -170,7 +170,7 @@ class Reporter:
                     await asyncio.wrap_future(reply)
             except TimeoutError:
                 self._log.info("a cycle takes long; metrics of jobs and queues are those of the last scrape")
-        return await asyncio.to_thread(self._exposition.text)
+        return await asyncio.to_thread(self.exposition.text)
 
     def view(self) -> None:
         """Gather the numbers of jobs and queues; called by the deciding thread between cycles."""
@@ -245,15 +245,15 @@ class Reporter:
         for names in {(each.plugin, each.point, each.routine, each.place) for each in found if each.point}:
             self._broken[names[:2]] = self._broken.get(names[:2], 0) + 1
         place = self._policy.place
-        if text and place is not None and self._scheduler is not None:
-            cache = self._scheduler.cache
+        if text and place is not None and self.scheduler is not None:
+            cache = self.scheduler.cache
             cache.note(CONFIG_MAP, place, "Warning", api_names.EVENT_BROKE_DOWN, text, once=True)
 
     def dump(self) -> None:
         """Write what is known to a file."""
-        if self._scheduler is None:
+        if self.scheduler is None:
             return
-        cluster = self._scheduler.cache.cluster
+        cluster = self.scheduler.cache.cluster
         try:
             path = dump.write(cluster, self._settings.cache_dump_dir, int(time.time()))
         except OSError as error:
@@ -265,9 +265,9 @@ class Reporter:
 
     def summarise(self) -> None:
         """Log how things stand."""
-        if self._scheduler is None:
+        if self.scheduler is None:
             return
-        cluster = self._scheduler.cache.cluster
+        cluster = self.scheduler.cache.cluster
         phases: dict[str, int] = {}
         for counts in cluster.phases.counts.values():
             for phase, count in counts.items():
@@ -279,7 +279,7 @@ class Reporter:
             groups=", ".join(f"{phase} {count}" for phase, count in sorted(phases.items()) if count) or "none",
             waiting=len(cluster.pending_jobs),
             queues=", ".join(sorted(cluster.queues)),
-            cycles=self._scheduler.cycles,
+            cycles=self.scheduler.cycles,
             memory_mib=memory_mib(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, sys.platform),
         )
         for report in self._informers.report() if self._informers is not None else ():

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 Manifest = dict[str, Any]
 
 AGE = duration.HOUR  # how much older the cluster's own objects are than the scenario
-_ROUNDS = 10_000
+ROUNDS = 10_000
 
 
 class Client(Protocol):
@@ -61,7 +61,7 @@ class SimulatedCluster:
         new_uid: Callable[[], str] | None = None,
     ) -> None:
         self._observer = observer
-        self._check = check  # raises an API error for what a controller may not create
+        self.check = check  # raises an API error for what a controller may not create
         self.clock = clock or VirtualClock()
         self.period = period
         self.store = ObjectStore(self.clock.now, new_uid)
@@ -135,14 +135,14 @@ class SimulatedCluster:
 
     def settle(self) -> None:
         """Perform what is queued, let kubelets and controllers react, until nothing is left to do; no time passes."""
-        for _ in range(_ROUNDS):
+        for _ in range(ROUNDS):
             done = self._perform() + self._kubelets.react()
             self.clock.advance(0)
             done += self._reconcile() + self._garbage.collect() + self.pump()
             if not done:
                 return
         raise RuntimeError(
-            f"the cluster does not settle: after {_ROUNDS} rounds {len(self._queue)} effects are queued, "
+            f"the cluster does not settle: after {ROUNDS} rounds {len(self._queue)} effects are queued, "
             f"the first is {self._queue[0] if self._queue else 'none'}"
         )
 
@@ -241,7 +241,7 @@ class SimulatedCluster:
         self.store.overwrite(key, self._defaulted(replacement, key, created, classes))
 
     def _create(self, manifest: Mapping[str, Any], created: int | None = None) -> None:
-        self._check(manifest)
+        self.check(manifest)
         classes = PriorityClasses(self.store.scan(kinds.PRIORITY_CLASS))
         moment = self.clock.now() if created is None else created
         self._admit(manifest, identity.identify(manifest), moment, classes)

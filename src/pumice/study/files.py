@@ -40,7 +40,7 @@ def read(path: str, known: Registry | None = None, *, scenario: str = "", line: 
         return State(
             source=path,
             now=now,
-            objects=[(kind, found) for kind, found in map(_read, listed) if _is_read(kind)],
+            objects=[(kind, found) for kind, found in map(decoded, listed) if _is_read(kind)],
             jobs=jobs_of(listed),
         )
     cluster = SimulatedCluster(clock.VirtualClock(now))
@@ -83,7 +83,7 @@ def _expanded(documents_found: list[Any], path: str, bounds: expanding.Bounds | 
 
 def stored(cluster: SimulatedCluster) -> list[tuple[kinds.Kind, Found]]:
     """Give everything that a simulated cluster stores, as a scheduler would read it."""
-    return [_read(manifest) for kind in kinds.SCHEDULING if _is_read(kind) for manifest in cluster.store.scan(kind)]
+    return [decoded(manifest) for kind in kinds.SCHEDULING if _is_read(kind) for manifest in cluster.store.scan(kind)]
 
 
 def jobs_of(listed: Iterable[Mapping[str, Any]]) -> dict[str, Manifest]:
@@ -105,7 +105,8 @@ def _is_stored(manifest: Manifest) -> bool:
     return bool(metadata.get("uid") and metadata.get("creationTimestamp"))
 
 
-def _read(manifest: Mapping[str, Any]) -> tuple[kinds.Kind, Found]:
+def decoded(manifest: Mapping[str, Any]) -> tuple[kinds.Kind, Found]:
+    """Return the kind of an object and the object as it is studied."""
     kind = kinds.find(manifest["apiVersion"], manifest["kind"])
     if kind is None:
         raise StudyError(f"{manifest['apiVersion']} {manifest['kind']} is no kind that is read here")

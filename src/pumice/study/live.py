@@ -80,7 +80,7 @@ async def _read(access: Access, told: Told, namespace: str) -> State:
         served = () if where.scheduled.names else await rivals.served(client)
     scheduled = where.scheduled
     if text is None and scheduled.configuration:
-        text, place, unread = _policy(scheduled.configuration), scheduled.configuration, []
+        text, place, unread = named_policy(scheduled.configuration), scheduled.configuration, []
     return State(
         source=f"cluster {where.server}",
         now=time.time_ns() // 1000,
@@ -94,7 +94,7 @@ async def _read(access: Access, told: Told, namespace: str) -> State:
     )
 
 
-def _policy(file: str) -> str:
+def named_policy(file: str) -> str:
     """Read the configuration that the kubeconfig says the cluster is scheduled with; somebody else may have written that."""
     named = "; the kubeconfig names it as the scheduler's configuration, --config another"
     try:

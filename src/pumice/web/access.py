@@ -122,17 +122,21 @@ class Access:
     async def run(self) -> None:
         """Ask what is due, in turn for everybody who looks."""
         while True:
-            self._forget()
-            asked = False
-            for person, known in list(self._people.items()):
-                asked |= await self._ask(person, known)
-            if not asked:
+            if not await self.turn():
                 self._wanted.clear()
                 try:
                     async with asyncio.timeout(1.0):
                         await self._wanted.wait()
                 except TimeoutError:
                     continue
+
+    async def turn(self) -> bool:
+        """Ask a few questions about each who looks, and forget who does no more; tells whether there were any."""
+        self._forget()
+        asked = False
+        for person, known in list(self._people.items()):
+            asked |= await self._ask(person, known)
+        return asked
 
     async def _ask(self, person: Person, known: _Known) -> bool:
         """Ask a few questions about somebody who looks; tells whether there were any."""

@@ -105,27 +105,29 @@ class Beside:
         facts: dict[str, Any] = {}
         due = 0.0
         with contextlib.suppress(ConnectionError):
-            await _write(pipe, self._beginning())
+            await _write(pipe, self.beginning(reads_first=self._starts > 1))
             while True:
                 if (current := around.policy()) is not None and current is not policy:
                     policy = current
-                    await _write(pipe, self._about(policy, around))
+                    await _write(pipe, self.about(policy, around))
                 if time.monotonic() >= due:
                     due = time.monotonic() + REPORTS
                     if (told := _facts(around)) != facts:
                         facts = told
                         await _write(pipe, relaying.Told(facts))
-                await self._send_waiting(pipe)
+                await self.send_waiting(pipe)
                 await asyncio.sleep(PAUSE)
 
-    async def _send_waiting(self, pipe: asyncio.StreamWriter) -> None:
+    async def send_waiting(self, pipe: asyncio.StreamWriter) -> None:
+        """Send the last change of each object that has changed since."""
         waiting, self._waiting = self._waiting, {}
         entries = iter(waiting.values())
         while batch := list(itertools.islice(entries, BATCH)):
             await _write(pipe, questions.Feed([_change(*each) for each in batch]))
             await asyncio.sleep(0)  # others have their turn on this loop
 
-    def _beginning(self) -> relaying.Begin:
+    def beginning(self, *, reads_first: bool) -> relaying.Begin:
+        """Say what a page has to know before anything else."""
         settings = self._settings
         return relaying.Begin(
             address=settings.web_address,
@@ -138,10 +140,11 @@ class Beside:
             policy=_config_map(settings),
             verbosity=settings.v,
             logging_format=settings.logging_format,
-            reads_first=self._starts > 1,
+            reads_first=reads_first,
         )
 
-    def _about(self, policy: Configuration, around: Around) -> questions.About:
+    def about(self, policy: Configuration, around: Around) -> questions.About:
+        """Say what is decided by, and since when."""
         if policy is not self._policy:
             self._policy, self._since = policy, time.time_ns() // 1000
         return questions.About(

@@ -47,8 +47,8 @@ class Cluster:
         self._abouts: deque[tuple[int, questions.About]] = deque([(0, questions.About(source=source))], MOST_ABOUTS)
         self.notes: Callable[[], tuple[str, ...]] = tuple
         self.is_live = False
-        self._asking = Asking(self.objects.whole, lambda: self.about, self.now, self._then)
-        self.objects.heard = self._asking.feed
+        self.asking = Asking(self.objects.whole, lambda: self.about, self.now, self.then)
+        self.objects.heard = self.asking.feed
         self._facts: dict[str, Any] = {}
         self._settled = FEW  # so many objects were last taken as there to stay
         self._looked_after = -1  # so many changes shares were last asked for
@@ -72,9 +72,9 @@ class Cluster:
             return questions.Answer(
                 problem=f"what a scheduler read is remembered from {first} on, not of a moment before"
             )
-        return await self._asking.ask(question, sight, moment)
+        return await self.asking.ask(question, sight, moment)
 
-    def _then(self, moment: int) -> questions.Then:
+    def then(self, moment: int) -> questions.Then:
         """Say how to go back to a moment."""
         known = [about for since, about in self._abouts if since <= moment] or [self._abouts[0][1]]
         return questions.Then(list(self.objects.back_to(moment)), known[-1])
@@ -117,7 +117,7 @@ class Cluster:
 
     async def close(self) -> None:
         """End whoever answers."""
-        await self._asking.close()
+        await self.asking.close()
 
 
 def share_facts(answer: questions.Answer) -> dict[str, Any]:

@@ -200,13 +200,13 @@ class PrintedToken(Guard):
     def __init__(self, token: str = "") -> None:
         self.token = token or secrets.token_urlsafe(24)
         self.hosts: frozenset[str] = frozenset()
-        self._cookie = "pumice"
+        self.cookie = "pumice"
 
     def listens(self, host: str, port: int) -> None:
         """Hear where the server listens."""
         names = {host, "localhost", "127.0.0.1", "::1"}
         self.hosts = frozenset(f"[{name}]:{port}" if ":" in name else f"{name}:{port}" for name in names)
-        self._cookie = f"pumice-{port}"  # cookies do not tell ports apart
+        self.cookie = f"pumice-{port}"  # cookies do not tell ports apart
 
     def called(self, host: str) -> bool:
         """Tell whether this server is called by a name."""
@@ -214,7 +214,7 @@ class PrintedToken(Guard):
 
     def looker(self, request: web.Request) -> Looker | None:
         """Give the one there is to whoever has the token."""
-        return OWNER if self.knows(request.cookies.get(self._cookie, "")) else None
+        return OWNER if self.knows(request.cookies.get(self.cookie, "")) else None
 
     def knows(self, token: str) -> bool:
         """Tell whether a token is the one that was printed, in a time that says nothing about it."""
@@ -227,5 +227,5 @@ class PrintedToken(Guard):
                 HTTPStatus.UNAUTHORIZED, "this token is not the one that was printed; a restart prints a new one"
             )
         response = web.json_response({})
-        response.set_cookie(self._cookie, self.token, httponly=True, samesite="Strict", secure=request.secure, path="/")
+        response.set_cookie(self.cookie, self.token, httponly=True, samesite="Strict", secure=request.secure, path="/")
         return response

@@ -31,7 +31,7 @@ class Stream:
 
     def __init__(self, views: Views, *, patience: float = PATIENCE, most: int = MOST_VIEWERS) -> None:
         self._views = views
-        self._patience, self._most = patience, most
+        self.patience, self.most = patience, most
         self._news = asyncio.Event()
         self.watchers: set[object] = set()
         """Their connections."""
@@ -48,7 +48,7 @@ class Stream:
 
     async def watch(self, request: web.Request, looker: Looker) -> web.StreamResponse:
         """Send changes until the viewer goes, or does not take them."""
-        if self.viewers >= self._most:
+        if self.viewers >= self.most:
             return guarding.refused(HTTPStatus.SERVICE_UNAVAILABLE, f"{self.viewers} pages watch already; close one")
         seen = _seen(request)
         if seen is None:
@@ -87,7 +87,7 @@ class Stream:
                 await self._write(response, b"event: quiet\ndata: {}\n\n")
 
     async def _write(self, response: web.StreamResponse, data: bytes) -> None:
-        async with asyncio.timeout(self._patience):
+        async with asyncio.timeout(self.patience):
             await response.write(data)
 
 

@@ -49,7 +49,7 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
         return Client(where, timeout=self.timeout, retry=RETRIES)
 
 
-class _Chosen(reflector.Listing[arrivals.Arrival]):
+class Chosen(reflector.Listing[arrivals.Arrival]):
     """A list of which only what is wanted is kept."""
 
     def __init__(self, wanted: Wanted | None) -> None:
@@ -78,7 +78,7 @@ class Cluster:
         spec = WatchSpec(kind, label_selector=labels, field_selector=fields, keep_raw=True)
         pages = lists.PagedList(Scoped(self.client, namespace), spec, PAGE)
         try:
-            listing, _ = await pages.read(lambda: _Chosen(wanted))
+            listing, _ = await pages.read(lambda: Chosen(wanted))
         except errors.KubeError as error:
             raise _error(error, kind, "list", namespace=namespace) from error
         return [decoded(kind, each.raw) for each in listing.changed.values()]

@@ -41,14 +41,15 @@ _INTERRUPTED: Final = 130
 def follow(place: calls.Place, wanted: Listing, form: str) -> None:
     """Print a list and its changes until somebody presses Ctrl-C."""
     try:
-        asyncio.run(_run(place, wanted, form))
+        asyncio.run(run(place, wanted, form))
     except errors.KubeError as error:
         raise failing.CommandError(str(error)) from error
     except KeyboardInterrupt:
         raise click.exceptions.Exit(_INTERRUPTED) from None
 
 
-async def _run(place: calls.Place, wanted: Listing, form: str) -> None:
+async def run(place: calls.Place, wanted: Listing, form: str) -> None:
+    """Print a list and its changes until cancelled."""
     async with place.client() as client:
         page = Page(wanted, form)
         sources = [Source(client, each, page.changed) for each in wanted.reads]

@@ -132,7 +132,7 @@ class ExecPlugin:
             if self._failed is not None and self._now() < self._failed[0]:
                 raise CredentialsError(self._failed[1])
             try:
-                self._held = self._read(await self._run())
+                self._held = self.read(await self._run())
             except CredentialsError as error:
                 self._failed = self._now() + HOLD_OFF, str(error)
                 raise
@@ -175,7 +175,8 @@ class ExecPlugin:
         chosen = {variable.name: variable.value for variable in self._settings.env or ()}
         return {**self._environ, **chosen, "KUBERNETES_EXEC_INFO": msgspec.json.encode(info).decode()}
 
-    def _read(self, printed: bytes) -> _Held:
+    def read(self, printed: bytes) -> _Held:
+        """Read what the command has printed."""
         try:
             answer = _PRINTED.decode(printed)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

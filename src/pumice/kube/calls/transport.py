@@ -48,7 +48,7 @@ class Transport:
         connection, largest = self.connection, self._largest
         if self._way is not None:
             self._channel = self._way(largest)
-        elif connection.proxy_url or not _watches_sockets(asyncio.get_running_loop()):
+        elif connection.proxy_url or not watches_sockets(asyncio.get_running_loop()):
             from pumice.kube.calls import aiohttp_channel  # noqa: PLC0415  most do not need it, and all would load it
 
             self._channel = aiohttp_channel.AiohttpChannel(
@@ -148,7 +148,7 @@ class Transport:
         return made
 
 
-def _watches_sockets(loop: asyncio.AbstractEventLoop) -> bool:
+def watches_sockets(loop: asyncio.AbstractEventLoop) -> bool:
     """Tell whether a loop calls back when a socket can be read; that of Windows does not."""
     return type(loop).add_reader is not asyncio.AbstractEventLoop.add_reader
 

@@ -183,10 +183,11 @@ class VolumeBinding:
             if not uses:
                 continue
             for task, record in zip(run.tasks, run.targets, strict=True):
-                if record is not None and (reservation := self._reservation(uses, record)) is not None:
+                if record is not None and (reservation := self.reservation(uses, record)) is not None:
                     self._decided.reserve(task.uid, reservation)
 
-    def _reservation(self, uses: tuple[ClaimUse, ...], record: NodeRecord) -> Reservation | None:
+    def reservation(self, uses: tuple[ClaimUse, ...], record: NodeRecord) -> Reservation | None:
+        """Decide which volumes claims get on a node; None if there is nothing to be decided."""
         matching = self._matching(uses)
         if matching is None:
             return None

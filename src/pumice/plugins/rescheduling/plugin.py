@@ -70,7 +70,7 @@ class Rescheduling(Plugin):
 
     def __init__(self, settings: Settings, switches: Mapping[str, bool]) -> None:
         super().__init__(settings, switches)
-        self._limits = strategies.limits_of(list(self.settings.strategies or ()))
+        self.limits = strategies.limits_of(list(self.settings.strategies or ()))
 
     def open(self, session: Session) -> None:
         """Register in the cycles in which it is time to look; the first is one interval after the start."""
@@ -89,7 +89,7 @@ class Rescheduling(Plugin):
 
     def misplaced(self, running: Sequence[Task]) -> list[Task]:
         """Name the pods that are to leave busy nodes."""
-        move = Move(self._session, self._loads, self._limits)
+        move = Move(self._session, self._loads, self.limits)
         if not (move.idle.any() and move.busy.any()):
             return []
         by_row: dict[int, list[Task]] = {}

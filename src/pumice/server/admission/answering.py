@@ -50,7 +50,7 @@ class Answering:
         self.settings = settings
         self._log = log
         self._left_alone = left_alone
-        self._waits = waits
+        self.waits = waits
 
     def app(self) -> web.Application:
         """Give the application; at a path that is not served everything is let in, for an older configuration may still ask there."""
@@ -61,14 +61,15 @@ class Answering:
     async def _answer(self, request: web.Request) -> web.Response:
         if request.content_type != _JSON:
             return web.Response(status=415, text=f"the content type is {request.content_type}, and must be {_JSON}")
-        if reason := self._waits():
+        if reason := self.waits():
             return web.Response(status=503, text=f"no verdict yet: {reason}")
         body = await request.read()
         if len(body) > LARGE:
-            return await asyncio.to_thread(self._judged, request.path, body)
-        return self._judged(request.path, body)
+            return await asyncio.to_thread(self.judged, request.path, body)
+        return self.judged(request.path, body)
 
-    def _judged(self, path: str, body: bytes) -> web.Response:
+    def judged(self, path: str, body: bytes) -> web.Response:
+        """Answer a review."""
         try:
             question = reviewing.read(body)
         except reviewing.ReviewError as error:

@@ -102,7 +102,7 @@ class SharedSecret:
         version = secret["metadata"]["resourceVersion"]
         return await self._written(
             self._client.patch(
-                SECRET, self._namespace, self._name, {"metadata": {"resourceVersion": version}, "data": _encoded(made)}
+                SECRET, self._namespace, self._name, {"metadata": {"resourceVersion": version}, "data": encoded(made)}
             ),
             made,
         )
@@ -119,7 +119,7 @@ class SharedSecret:
             "kind": "Secret",
             "metadata": {"name": self._name, "namespace": self._namespace},
             "type": "kubernetes.io/tls",
-            "data": _encoded(made),
+            "data": encoded(made),
         }
         return await self._written(self._client.create(SECRET, manifest), made)
 
@@ -161,7 +161,8 @@ def read_file(path: str) -> bytes:
         raise CertificateError(f"{path} cannot be read: {error.strerror}") from None
 
 
-def _encoded(bundle: Bundle) -> dict[str, str]:
+def encoded(bundle: Bundle) -> dict[str, str]:
+    """Return the data of a Secret that holds a bundle."""
     parts = {AUTHORITIES: bundle.authorities, CERTIFICATE: bundle.certificate, KEY: bundle.key}
     return {name: base64.b64encode(value).decode() for name, value in parts.items()}
 

@@ -62,7 +62,7 @@ def make(host_names: Sequence[str], now: dt.datetime, before: bytes = b"", autho
     )
     pem = serialization.Encoding.PEM
     secret = key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-    trusted = [authority, *(each for each in _read_all(before) if each.not_valid_after_utc > now)][:3]
+    trusted = [authority, *(each for each in read_all(before) if each.not_valid_after_utc > now)][:3]
     return Bundle(b"".join(each.public_bytes(pem) for each in trusted), certificate.public_bytes(pem), secret)
 
 
@@ -86,10 +86,10 @@ def problem(bundle: Bundle, host_names: Sequence[str], now: dt.datetime) -> str:
     shape = (serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
     if key.public_key().public_bytes(*shape) != certificate.public_key().public_bytes(*shape):
         return "its key is that of another certificate"
-    missing = set(host_names) - _names(certificate)
+    missing = set(host_names) - names_of(certificate)
     if missing:
         return f"it is not for {', '.join(sorted(missing))}"
-    if not any(_signed(certificate, each) for each in _read_all(bundle.authorities)):
+    if not any(signed(certificate, each) for each in read_all(bundle.authorities)):
         return "no authority beside it has signed it"
     left = certificate.not_valid_after_utc - now
     whole = certificate.not_valid_after_utc - certificate.not_valid_before_utc
@@ -104,7 +104,7 @@ def issuers(bundle: Bundle) -> bytes:
         certificate = x509.load_pem_x509_certificate(bundle.certificate)
     except ValueError:
         return bundle.authorities
-    found = [each for each in _read_all(bundle.authorities) if _signed(certificate, each)]
+    found = [each for each in read_all(bundle.authorities) if signed(certificate, each)]
     return b"".join(each.public_bytes(serialization.Encoding.PEM) for each in found) or bundle.authorities
 
 
@@ -141,7 +141,8 @@ def _reached(name: str) -> x509.GeneralName:
         return x509.DNSName(name)
 
 
-def _names(certificate: x509.Certificate) -> set[str]:
+def names_of(certificate: x509.Certificate) -> set[str]:
+    """Return the names and addresses that a certificate is for."""
     try:
         found = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     except x509.ExtensionNotFound:
@@ -149,7 +150,8 @@ def _names(certificate: x509.Certificate) -> set[str]:
     return {*found.get_values_for_type(x509.DNSName), *map(str, found.get_values_for_type(x509.IPAddress))}
 
 
-def _signed(certificate: x509.Certificate, authority: x509.Certificate) -> bool:
+def signed(certificate: x509.Certificate, authority: x509.Certificate) -> bool:
+    """Tell whether a certificate was signed by an authority."""
     try:
         certificate.verify_directly_issued_by(authority)
     except (ValueError, TypeError, InvalidSignature):
@@ -157,7 +159,8 @@ def _signed(certificate: x509.Certificate, authority: x509.Certificate) -> bool:
     return True
 
 
-def _read_all(pem: bytes) -> list[x509.Certificate]:
+def read_all(pem: bytes) -> list[x509.Certificate]:
+    """Read certificates one after the other; none if they cannot be read."""
     try:
         return x509.load_pem_x509_certificates(pem) if pem.strip() else []
     except ValueError:

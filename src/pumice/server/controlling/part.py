@@ -123,12 +123,12 @@ class ControllersPart:
             rests=lambda: self.reconciler.runner.is_held,
         )
         self.watched = (self._beating, turning)
-        self._grouping = self._grouper(work, companions_wanted) if work.companions else None
+        self.grouping = self._grouper(work, companions_wanted) if work.companions else None
         self.specs = self._specs(work)
         self.informers = Informers(
             self._client,
             self.specs,
-            Feed(self.reconciler, self._grouping),
+            Feed(self.reconciler, self.grouping),
             rng=around.chance(),
             now=around.seconds,
         )
@@ -163,7 +163,7 @@ class ControllersPart:
 
     def _specs(self, work: Work) -> list[WatchSpec]:
         found = list(self.reconciler.specs)
-        if self._grouping is None:
+        if self.grouping is None:
             return found
         left_out = (kinds.POD, *(() if work.workloads else _SCALED), *(spec.kind for spec in found))
         found += [WatchSpec(kind, keep_raw=True) for kind in grouping.WATCHED if kind not in left_out]
@@ -224,8 +224,8 @@ class ControllersPart:
         works = [self.reconciler.work()]
         if self._fabric is not None:
             works.append(self._fabric.run())
-        if self._grouping is not None:
-            works.append(self._grouping.run())
+        if self.grouping is not None:
+            works.append(self.grouping.run())
         await together.until_one_ends(works)
 
 

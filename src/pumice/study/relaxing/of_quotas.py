@@ -43,7 +43,7 @@ def _limits(question: Question) -> Iterator[Relaxation]:
     """Raise every quota that has no room for the pods that are yet to be made, or for what the group states; where others come first, for theirs too."""
     own, theirs = _own(question), _charges([task.pod for task in question.rivals])
     together = {name: own.get(name, 0) + theirs.get(name, 0) for name in {**own, **theirs}}
-    more = raising.Raise((own, together), lambda name: _wholes(name)[0])
+    more = raising.Raise((own, together), lambda name: wholes(name)[0])
 
     def at(number: int) -> Relaxation:
         told, edits = [], []
@@ -67,11 +67,11 @@ def _higher(quota: core.ResourceQuota, asked: Mapping[str, int]) -> dict[str, in
     hard, used = quotas.limits(quota), quotas.used_of(quota)
     needed = {name: used.get(name, 0) + asked.get(name, 0) for name in sorted(hard)}
     return {
-        name: raising.rounded(units, hard[name], _wholes(name)) for name, units in needed.items() if units > hard[name]
+        name: raising.rounded(units, hard[name], wholes(name)) for name, units in needed.items() if units > hard[name]
     }
 
 
-def _wholes(name: str) -> tuple[int, ...]:
+def wholes(name: str) -> tuple[int, ...]:
     """Return what people write whole numbers of, the largest first, in thousandths."""
     in_bytes = name.rpartition(".")[2].endswith(_BYTES) or "hugepages-" in name
     return (2**30 * 1000, 2**20 * 1000, 1000) if in_bytes else (1000,)
