@@ -9,7 +9,6 @@ from unittest import mock
 import pytest
 
 from builders import GANG, SECOND, Desk, group, node, pod, queue
-from pumice.api import kinds
 from pumice.api.scheduling import PodGroupCondition
 from pumice.cache import publishing
 from pumice.cache.effects import Bind, Patch
@@ -37,15 +36,6 @@ def condition_each(findings, jobs, condition):
         findings.condition(job, condition)
 
 
-def is_due(publisher, job, report, now):
-    """Ask all the questions of every job."""
-    if report.moved and not report.warning:
-        publisher._warned.pop(job.key, None)
-        publisher._paces.withdraw(f"{kinds.POD_GROUP.name} {job.key}")
-        return True
-    return publisher._give_reasons(job, report, now) or publisher._paces.is_owed(job.key)
-
-
 def puts_off(paces, key, limit, now):
     """Owe every status for a moment at least."""
     since = paces._owed.pop(key, now)
@@ -69,7 +59,6 @@ APART = [
     (standings, "_news", told_apart),
     (Findings, "condition_all", condition_each),
     (publishing, "_leaves_reasons", lambda _told: False),
-    (publishing.Publisher, "_is_due", is_due),
     (WritePaces, "puts_off", puts_off),
     (Phases, "change", change),
 ]

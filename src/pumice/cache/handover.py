@@ -62,8 +62,8 @@ class Overtaking:
         found: dict[str, str] = {}
         for task in tasks:
             node = "" if task.node is None else task.node.name
-            if node in self._arrivals and node not in crowded:
-                crowded[node] = self._crowded(node)
+            if task.node is not None and node in self._arrivals and node not in crowded:
+                crowded[node] = self._crowded(task.node)
             text = (
                 self._pods.get(task.uid)
                 or self._nodes.get(node)
@@ -129,12 +129,9 @@ class Overtaking:
         elif metadata.uid != job.group.metadata.uid:
             self._groups[key] = f"PodGroup {key} was replaced"
 
-    def _crowded(self, name: str) -> str:
+    def _crowded(self, record: NodeRecord) -> str:
         """Say what is short on a node once the pods that appeared there are counted too."""
-        record = self._cluster.nodes.by_name.get(name)
-        pods = self._arrivals[name]
-        if record is None or record.object is None or not pods:
-            return ""
+        pods = self._arrivals[record.name]
         total: resources.Amounts = {}
         for pod in pods.values():
             try:
@@ -149,7 +146,7 @@ class Overtaking:
                 first = next(iter(pods.values())).metadata
                 more = f" and {len(pods) - 1} more" if len(pods) > 1 else ""
                 shown = f"{resources.shown(resource, units)} {resource}"
-                return f"pod {first.namespace}/{first.name}{more} with {shown} appeared on node {name}"
+                return f"pod {first.namespace}/{first.name}{more} with {shown} appeared on node {record.name}"
         return ""
 
 

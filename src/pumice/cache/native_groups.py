@@ -129,20 +129,19 @@ class NativeGroups:
 
     def _describe(self, key: str) -> None:
         found, job = self._objects.get(key), self._cluster.jobs.get(key)
-        members = [] if job is None else list(job.tasks.values())
-        if found is None or not any(self._is_ours(task) for task in members):
+        if found is None or job is None or not any(self._is_ours(task) for task in job.tasks.values()):
             self._leave(key, job)
             return
         self._cache.publisher.answer_to(key, kinds.NATIVE_POD_GROUP)
-        group, problem = self._meant(found, members)
+        group, problem = self._meant(found, list(job.tasks.values()))
         if self._others.get(key) and not group.spec.refusal:
             group = structs.replace(group, spec=structs.replace(group.spec, others=self._named(key)))
-        if job is not None and job.group is not None and _is_same(job.group, group):
+        if job.group is not None and _is_same(job.group, group):
             job.group = group  # its status may be another one
             if bool(problem) is bool(job.bad):
                 return
-        fresh = job is None or job.group is None
-        job = self._cluster.set_group(group)
+        fresh = job.group is None
+        self._cluster.set_group(group)
         if fresh:
             self._cluster.set_status(job, scheduling.PodGroupStatus(phase=_phase(job)))
         if problem:

@@ -149,7 +149,7 @@ class Publisher:
             return
         if shadows.is_shadow(group):
             self._cluster.set_status(job, report.status)
-        elif self._is_due(job, report, now):
+        elif self._give_reasons(job, group, report, now) or self._paces.is_owed(job.key):
             self._cluster.set_status(job, report.status)
             if job.native:
                 self.native.publish(job, report, now)
@@ -215,22 +215,15 @@ class Publisher:
         if report.entered:
             self._noticed.pop(job.key, None)
 
-    def _is_due(self, job: Job, report: closing.JobReport, now: int) -> bool:
-        """Tell whether the status of a group is to be written, and tell of one that waits."""
-        if report.warning or report.changed != report.moved:
-            return self._give_reasons(job, report, now) or self._paces.is_owed(job.key)
-        self._forget_reasons(job, report)
-        return report.moved or self._paces.is_owed(job.key)
-
-    def _give_reasons(self, job: Job, report: closing.JobReport, now: int) -> bool:
+    def _give_reasons(self, job: Job, group: scheduling.PodGroup, report: closing.JobReport, now: int) -> bool:
         """Tell of a group that waits, and whether its status may be written: always if its phase or counts changed, else as often as reasons may be given."""
         name, moved = f"{kinds.POD_GROUP.name} {job.key}", report.moved
         news = self._is_warning_new(job, report)
         wanted = news or (report.changed and not moved)
         stood = not wanted or self._paces.has_stood(name, now)
-        if news and stood and job.group is not None:
+        if news and stood:
             kind = self.kind(job.key)
-            self._cache.note(kind, job.group.metadata, "Warning", names.EVENT_UNSCHEDULABLE, report.warning)
+            self._cache.note(kind, group.metadata, "Warning", names.EVENT_UNSCHEDULABLE, report.warning)
             self._warned[job.key] = report.warning
         may_write = report.changed and (moved or self._paces.may_give_reason(name, now))
         if stood and may_write == report.changed:
@@ -239,7 +232,7 @@ class Publisher:
 
     def _is_warning_new(self, job: Job, report: closing.JobReport) -> bool:
         """Tell whether a group waits for another reason than it was last told; after a restart, than the one its condition gives."""
-        if not report.warning or job.group is None:
+        if not report.warning:
             self._warned.pop(job.key, None)
             return False
         said = self._warned.get(job.key)

@@ -70,9 +70,7 @@ class Shadows:
         """Let the implicit group of a controller follow its budgets."""
         job = self._cluster.jobs.get(f"{namespace}/{owner}")
         if job is not None and job.group is not None and is_shadow(job.group) and job.tasks:
-            status = job.status
             self._cluster.set_group(self._group(next(iter(job.tasks.values())).pod, owner))
-            self._cluster.set_status(job, status)
 
     def _group(self, pod: core.Pod, owner: str) -> scheduling.PodGroup:
         metadata = meta.ObjectMeta(
