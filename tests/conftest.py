@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 import pumice
 from drawing import drawn
+from pumice.cache.cache import Cache
 from pumice.framework import observing
 from pumice.framework.breakdowns import PluginBreakdownError
 from pumice.server.threads import interpreter
@@ -52,27 +53,39 @@ def libraries():
         library.handlers, library.propagate = handlers, propagate
 
 
-# ---- no fast way is left in silence
+# ---- nothing of ours breaks down in silence
 
 OURS = (str(Path(pumice.__file__).parent), sysconfig.get_path("stdlib"), sysconfig.get_path("purelib"))
 RETREATS = []
 
 
 def pytest_configure(config):
-    config.addinivalue_line("markers", "retreats: a fast way may be left here, because of something that the test does")
-    observing.Observer.retreated = lambda _observer, way, error: RETREATS.append((way, error))
+    config.addinivalue_line(
+        "markers",
+        "retreats: a fast way may be left here, or something break down in the cache, because of what the test does",
+    )
+    observing.Observer.retreated = lambda _observer, way, error: RETREATS.append(
+        (f"the fast way of {way} was left", error)
+    )
+    note = Cache.broke
+
+    def broke(cache, what, error):
+        RETREATS.append((what, error))
+        note(cache, what, error)
+
+    Cache.broke = broke
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item):
-    """Fail a test in which our own code broke down on a fast way: the long one hides it, and costs time for ever."""
+    """Fail a test in which our own code broke down on a fast way, or in the cache: the long one hides it, and the cache goes on with what comes next."""
     RETREATS.clear()
     result = yield
     unwanted = [(way, error) for way, error in RETREATS if not is_of_the_test(error)]
     if unwanted and item.get_closest_marker("retreats") is None:
-        way, error = unwanted[0]
+        what, error = unwanted[0]
         told = "".join(traceback.format_exception(error))
-        pytest.fail(f"the fast way of {way} was left; mark the test with `retreats` if it means that\n{told}")
+        pytest.fail(f"{what}; mark the test with `retreats` if it means that\n{told}")
     return result
 
 
