@@ -106,3 +106,19 @@ def test_a_namespace_that_is_a_queue_weighs_what_its_quota_says(text, weight, la
     assert (made.cluster.queues["a"].weight, made.cluster.queues["a"].bad) == (weight, "")
     made.delete(objects[0]).apply()
     assert made.cluster.queues["a"].weight == 1
+
+
+def hyper_node(name, tier, inside, kind="HyperNode"):
+    made = {"apiVersion": "topology.volcano.sh/v1alpha1", "kind": "HyperNode", "metadata": metadata(name)}
+    return {**made, "spec": {"tier": tier, "members": [{"type": kind, "selector": {"exactMatch": {"name": inside}}}]}}
+
+
+def test_what_is_wrong_with_a_hyper_node_among_the_others_is_told_until_the_others_are_right():
+    leaf = hyper_node("leaf", 1, "n1", "Node")
+    made = Desk().feed(node("n1"), leaf, hyper_node("spine", 1, "leaf")).apply()
+    (note,) = told(made, "HyperNode")
+    assert f"HyperNode {note.name}" in problems(made)
+    made.modify(node("n1", cpu="1")).apply()
+    assert told(made, "HyperNode") == []
+    made.modify(hyper_node("spine", 2, "leaf")).apply()
+    assert not problems(made)

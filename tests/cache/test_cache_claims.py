@@ -296,6 +296,7 @@ def test_a_claim_that_could_not_be_freed_is_tried_again_when_it_is_asked_for_aga
         desk.cluster.devices.to_free["a/c"] = "no node passes"
         desk.cache.claims.free()
         assert len(desk.world.patches("ResourceClaim")) == attempt
-        desk.settle(desk.world.patches("ResourceClaim")[-1], "conflict").apply()
+        desk.settle(desk.world.patches("ResourceClaim")[-1], "conflict", "it has changed").apply()
+        assert "claim a/c: its devices could not be taken back: it has changed" in str(desk.cache.record.trace())
     assert is_used(desk)
     assert desk.world.of(Bind) == []

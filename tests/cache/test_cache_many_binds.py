@@ -51,7 +51,7 @@ def test_binds_that_nobody_confirms_are_asked_about_after_half_a_minute_however_
     count = assumptions.FEW + 30
     made = Desk().feed(node("n1", cpu="1000", pods="500"), group("g", count))
     made.feed(*(pod(f"p{number}", "g", cpu="1") for number in range(count))).cycle(seconds=29)
-    made.cycle(seconds=2)
+    made.cycle(seconds=1)
     assert made.world.reads == []
     made.cycle()
     assert len(made.world.reads) == count

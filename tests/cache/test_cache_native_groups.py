@@ -108,6 +108,15 @@ def test_a_group_that_runs_starts_again_where_it_stood():
     assert desk.cluster.jobs["a/g@scheduling.k8s.io"].status.phase == "Inqueue"
 
 
+def test_a_group_that_was_let_in_stays_so_when_a_pod_joins_it():
+    desk = Desk().feed(node("n1", cpu="1"), group(), member("g-0"), member("g-1"))
+    desk.cycle()
+    job = desk.task("g-0").job
+    assert job.phase == "Inqueue"
+    desk.feed(member("g-2")).apply()
+    assert job.phase == "Inqueue"
+
+
 def test_what_is_wrong_with_a_group_is_told_until_it_is_right_or_gone():
     wrong = group(count=0)
     desk = Desk().feed(wrong, member("g-0")).apply()

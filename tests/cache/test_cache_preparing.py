@@ -125,6 +125,8 @@ def test_a_refused_bind_gives_its_lock_back_until_that_has_arrived(code):
     assert back.preparations == prepare.preparations
     for attempt in range(1, 5):
         desk.settle(desk.world.of(TakeBack)[-1], "unknown").apply()
+        assert desk.cache.next_wake() == desk.now + pause(attempt)
+        assert f"attempt {attempt} failed, it will be repeated" in str(desk.cache.record.trace())
         desk.now += pause(attempt) - 1
         assert len(desk.apply().world.of(TakeBack)) == attempt
         desk.now += 1
@@ -241,10 +243,10 @@ def test_what_is_wanted_again_is_not_taken_back_later():
     desk = Desk(LOCKING)
     (prepare,) = gang(desk, 1)
     task = desk.task("g-0")
-    claim = ClaimGrant(namespace="a", claim="c", uid="u", pod="g-0", pod_uid=task.uid)
+    claim, other = (ClaimGrant(namespace="a", claim=name, uid="u", pod="g-0", pod_uid=task.uid) for name in "cd")
     preparing = desk.cache.assumptions.preparing
     preparing._written[task.uid] = Prepare(
-        namespace="a", name="g-0", uid=task.uid, node="n1", preparations=(*prepare.preparations, claim)
+        namespace="a", name="g-0", uid=task.uid, node="n1", preparations=(*prepare.preparations, claim, other)
     )
     desk.settle(prepare, "conflict").apply()
     (back,) = desk.world.of(TakeBack)
@@ -254,4 +256,4 @@ def test_what_is_wanted_again_is_not_taken_back_later():
     preparing.begin([bind], {task.uid: (claim,)}, desk.now)
     desk.now += 60 * SECOND
     desk.apply()
-    assert desk.world.of(TakeBack)[-1].preparations == prepare.preparations
+    assert desk.world.of(TakeBack)[-1].preparations == (*prepare.preparations, other)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
 import builders
-from pumice.api import kinds
+from pumice.api import kinds, names
 
 OWNER = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "r", "uid": "owner", "controller": True}
 
@@ -74,3 +76,14 @@ def test_the_largest_of_several_budgets_counts_while_it_is_there():
     assert made.delete(larger).apply().cluster.jobs["a/owner"].min_member == 3
     assert made.delete(budget(3)).apply().cluster.jobs["a/owner"].min_member == 1
     assert made.feed(larger).apply().cluster.jobs["a/owner"].min_member == 5
+
+
+@pytest.mark.parametrize(
+    ("text", "minimum"),
+    [("3", 3), ("2147483647", 2**31 - 1), ("2147483648", 1), ("00000000002", 1), ("-1", 1), ("x", 1)],
+)
+def test_without_a_budget_a_pod_may_say_how_many_must_run_together_as_far_as_kubernetes_can_count(text, minimum):
+    made = builders.Desk()
+    made.cache.follow(kube_batch=True, now=made.now)
+    made.feed(builders.pod("p", annotations={names.KUBE_BATCH_GROUP_MIN_MEMBER: text})).apply()
+    assert made.task("p").job.min_member == minimum

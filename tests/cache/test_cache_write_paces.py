@@ -45,6 +45,15 @@ def test_what_is_remembered_of_budgets_is_bounded():
     assert len(spending) == 10
 
 
+def test_only_a_budget_that_is_whole_again_is_forgotten():
+    spending = Spending(Budget(1, SECOND))
+    assert spending.take("early", NOW)
+    assert spending.take("late", NOW + SECOND // 2)
+    spending.tidy(NOW + SECOND)
+    assert len(spending) == 1
+    assert not spending.take("late", NOW + SECOND)
+
+
 def queue_writes(made, name="default"):
     return [patch for patch in made.world.patches("Queue") if patch.name == name]
 
@@ -199,6 +208,21 @@ def test_a_reason_that_went_away_in_time_is_not_given_and_the_next_one_waits_ane
     assert made.world.patches("Pod") == []
     sleep(made, 1)
     assert [patch.name for patch in made.world.patches("Pod")] == ["q"]
+
+
+def test_who_had_a_node_meanwhile_waits_anew_until_its_next_reason_is_given():
+    made = Desk(FULL, options=Options(reason_patience=SECOND)).feed(node("n1", cpu="1"), group("g", 1))
+    made.feed(pod("p", "g", cpu="2")).cycle(seconds=0.5)
+    made.modify(node("n1", cpu="4")).cycle(seconds=1)
+    (bind,) = made.world.of(Bind)
+    made.cycle(seconds=1)
+    made.settle(bind, "refused", "not there").modify(node("n1", cpu="1")).cycle(seconds=0.1)
+    made.cycle(seconds=0.1)
+    reasons = [patch.body["status"]["conditions"][0]["reason"] for patch in made.world.patches("Pod")]
+    assert reasons == [names.REASON_SCHEDULER_ERROR]
+    sleep(made, 2)
+    reasons = [patch.body["status"]["conditions"][0]["reason"] for patch in made.world.patches("Pod")]
+    assert reasons == [names.REASON_SCHEDULER_ERROR, names.REASON_UNSCHEDULABLE]
 
 
 # ---- groups that are written once their pods are bound

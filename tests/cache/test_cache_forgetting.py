@@ -1,0 +1,126 @@
+"""Of what is gone nothing is kept, and nothing is due: neither for an object that comes under the same name, nor for ever."""
+
+from __future__ import annotations
+
+import pytest
+
+from builders import SECOND, Desk, group, node, pod, queue
+from containers import entries
+from pumice.api import kinds
+from pumice.cache.effects import Bind, Evict, Note, Patch
+
+NATIVE = {
+    "apiVersion": kinds.NATIVE_POD_GROUP.api_version,
+    "kind": "PodGroup",
+    "metadata": {"name": "g", "namespace": "a", "uid": "native.g"},
+    "spec": {"schedulingPolicy": {"gang": {"minCount": 2}}},
+}
+
+
+def kept(desk):
+    """Count what the parts of the cache hold for themselves, of queues nothing: these stay."""
+    cache = desk.cache
+    parts = (cache.assumptions, cache.publisher, cache.pods, cache.native_groups, cache.shadows)
+    beyond = (cache, desk.cluster, desk.world, cache.options, cache.record, cache.claims, cache.objects)
+    found = entries(*parts, beyond=beyond)
+    return {path: size for path, size in found.items() if size and not path.startswith("Publisher._paces._queues.")}
+
+
+def answer(desk, code):
+    """Answer everything that was sent and is about no queue, and forget it."""
+    sent = [each for each in desk.world.of(Bind, Patch, Evict) if getattr(each, "kind", None) is not kinds.QUEUE]
+    for each in sent:
+        desk.settle(each, code)
+    desk.world.effects.clear()
+    return desk
+
+
+@pytest.mark.parametrize("native", [False, True], ids=["volcano", "native"])
+def test_nothing_is_kept_of_a_group_and_its_pods_once_they_are_gone_whatever_failed_meanwhile(native):
+    desk = Desk().feed(node("n1", cpu="4"))
+    desk.cycle()
+    before = kept(desk)
+    more = {"schedulingGroup": {"podGroupName": "g"}} if native else {}
+    name = "" if native else "g"
+    pods = [
+        pod("p", name, cpu="2", **more),
+        pod("q", name, cpu="8", **more),
+        pod("r", name, cpu="1", node="n1", **more),
+    ]
+    desk.feed(NATIVE if native else group("g", 2), *pods).cycle()
+    assert desk.world.binds
+    for code in ("unavailable", "unavailable", "refused"):
+        answer(desk, code).cycle()
+    desk.cache.evict(desk.task("r"), "somebody else")
+    desk.cache.publisher.pods.clear_nomination(desk.task("q"))
+    desk.cache.take_gate_off(desk.task("q"))
+    for code in ("unavailable", "refused"):
+        answer(desk, code).cycle()
+    assert len(kept(desk)) > len(before)
+    desk.delete(*pods, NATIVE if native else group("g", 2)).cycle()
+    assert kept(desk) == before
+
+
+def test_nothing_is_due_about_pods_that_are_gone():
+    desk = Desk().feed(node("n1"), group("g"), pod("p", "g", cpu="1", node="n1"), pod("q", "g", cpu="1"))
+    desk.cycle()
+    desk.cache.evict(desk.task("p"), "somebody else")
+    assert desk.cache.assumptions.next_wake() is not None
+    desk.delete(pod("p", "g"), pod("q", "g")).apply()
+    assert desk.cache.assumptions.next_wake() is None
+
+
+@pytest.mark.parametrize("made", [group("g", 2), NATIVE], ids=["volcano", "native"])
+def test_a_group_that_comes_anew_under_the_same_name_is_told_anew_why_it_waits(made):
+    of = {"schedulingGroup": {"podGroupName": "g"}} if made is NATIVE else {}
+    pods = [pod(f"g-{i}", "" if of else "g", cpu="9", **of) for i in range(2)]
+    desk = Desk().feed(node("n1"), made, *pods)
+    for _ in range(2):
+        desk.cycle()
+    desk.delete(made).cycle()
+    desk.feed({**made, "metadata": {**made["metadata"], "uid": "another"}})
+    for _ in range(2):
+        desk.cycle()
+    told = [each for each in desk.world.of(Note) if each.kind.name == "PodGroup" and each.reason == "Unschedulable"]
+    first, second = ([each.message for each in told if each.uid == uid] for uid in (made["metadata"]["uid"], "another"))
+    assert first == second != []
+
+
+def test_pods_of_a_native_group_that_is_gone_wait_for_another():
+    of = {"schedulingGroup": {"podGroupName": "g"}}
+    desk = Desk().feed(node("n1"), NATIVE, pod("g-0", cpu="1", **of)).apply()
+    desk.delete(NATIVE).feed(pod("g-1", cpu="1", **of))
+    for _ in range(3):
+        desk.cycle()
+    assert desk.world.binds == {}
+
+
+def test_a_group_is_written_in_the_version_in_which_it_was_read_last():
+    desk, older = Desk(), {**group("g"), "apiVersion": kinds.INCUBATOR_POD_GROUP.api_version}
+    desk.cache.feed(kinds.INCUBATOR_POD_GROUP, "ADDED", older)
+    desk.cycle()
+    desk.modify(group("g"), node("n1")).feed(pod("p", "g", cpu="1", node="n1"))
+    desk.cycle()
+    assert [each.kind for each in desk.world.patches("PodGroup")] == [kinds.INCUBATOR_POD_GROUP, kinds.POD_GROUP]
+
+
+def test_an_eviction_that_was_given_up_is_over():
+    desk = Desk().feed(node("n1"), group("g"), pod("p", "g", cpu="1", node="n1")).apply()
+    desk.cache.is_given_up = lambda _cluster, _victim: True
+    desk.cache.evict(desk.task("p"), "somebody else")
+    desk.settle(desk.world.of(Evict)[-1], "refused").apply()
+    given_up, sent = desk.task("p").eviction_refused, len(desk.world.of(Evict))
+    assert given_up == desk.now
+    for _ in range(3):
+        desk.now += 40 * SECOND
+        desk.apply()
+    assert desk.task("p").eviction_refused == given_up
+    assert len(desk.world.of(Evict)) == sent
+    assert desk.cache.assumptions.next_wake() is None
+
+
+def test_what_a_queue_was_told_is_remembered_though_nothing_is_wrong_with_it_otherwise():
+    manifest = queue("q", capability={"cpu": "4"}, guarantee={"resource": {"cpu": "5"}})
+    desk = Desk().feed(manifest).apply()
+    desk.modify({**manifest, "metadata": {**manifest["metadata"], "labels": {"a": "b"}}}).apply()
+    assert len([each for each in desk.world.of(Note) if each.name == "q"]) == 1
