@@ -135,10 +135,11 @@ def test_a_group_that_starts_at_once_is_told_too_that_its_wish_is_not_heeded():
     assert [each.reason for each in desk.world.of(Note) if each.name == "g" and "is not heeded" in each.message]
 
 
-def test_a_group_that_was_let_in_and_is_kept_out_again_is_told_why_again():
+@pytest.mark.parametrize("wishes", [{}, {"networkTopology": {"mode": "soft"}}], ids=["nothing", "a place"])
+def test_a_group_that_was_let_in_and_is_kept_out_again_is_told_why_again(wishes):
     limited = GANG.replace("{name: gang}", "{name: gang}, {name: capacity}")
     desk = Desk(limited).feed(node("n1"))
-    asked = {"minResources": {"cpu": "4"}, "queue": "q"}
+    asked = {"minResources": {"cpu": "4"}, "queue": "q", **wishes}
     for capability in ("2", "8", "2"):
         desk.modify(queue("q", capability={"cpu": capability}), group("g", 1, phase="Pending", **asked))
         for _ in range(2):

@@ -184,3 +184,10 @@ def test_where_nobody_looks_numbers_are_left_as_they_are():
     made.feed(pod("o1", "o", cpu="4", node="n1"), pod("o2", "o", cpu="3", node="n1")).cycle()
     made.delete(pod("o2", "o", cpu="3", node="n1")).cycle()
     assert made.cache.next_wake() is None
+
+
+def test_where_nobody_looks_numbers_are_left_as_they_are_though_the_group_is_looked_at_again():
+    made = Desk().feed(node("n1", cpu="4"), group("o", 1), *(pod(f"o{n}", "o", cpu="1", node="n1") for n in range(3)))
+    made.feed(group("g", 1), pod("p", "g", cpu="4")).cycle()
+    made.delete(pod("o0", "o")).feed(pod("q", "g", cpu="4")).cycle()
+    assert made.cache.next_wake() is None
