@@ -86,7 +86,7 @@ def _taints(result: Mapping[str, Any], observed: Observed) -> Iterator[Mapping[s
 
 
 def _generation(spec: Mapping[str, Any]) -> int:
-    return manifests.number(manifests.mapping(spec, "pool"), "generation", 0)
+    return manifests.number(manifests.mapping(spec, "pool"), "generation")
 
 
 def _tolerated_until(taint: Mapping[str, Any], tolerations: list[Any], moment: Moment) -> int | None:

@@ -60,15 +60,13 @@ class Cron:
         """Give the last start of a span, looking further and further back."""
         for window in _WINDOWS:
             begin = max(after, until - window * duration.SECOND)
-            found: int | None = None
-            start = self.after(begin, anchor)
-            while start is not None and start <= until:
-                found, start = start, self.after(start, anchor)
+            found = self._last(begin, until, anchor)
             if found is not None or begin == after:
                 return found
-        return self._older(after, until, anchor)
+        return self._last(after, until, anchor)
 
-    def _older(self, after: int, until: int, anchor: int) -> int | None:
+    def _last(self, after: int, until: int, anchor: int) -> int | None:
+        """Go through the starts of a span."""
         found, start = None, self.after(after, anchor)
         while start is not None and start <= until:
             found, start = start, self.after(start, anchor)
