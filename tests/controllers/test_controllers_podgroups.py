@@ -268,6 +268,8 @@ def test_what_is_copied_from_the_pod():
         ("Hard", "x", {"mode": "hard"}),
         ("odd", "-1", {"mode": "hard"}),
         (None, "3", {"mode": "hard", "highestTierAllowed": 3}),
+        (None, "999999999", {"mode": "hard", "highestTierAllowed": 999_999_999}),
+        (None, "1000000000", {"mode": "hard"}),
     ],
 )
 def test_topology_comes_from_two_annotations(mode, tier, topology):

@@ -59,6 +59,14 @@ def test_requests_follow_the_pod_formula_under_both_names(spec, members, expecte
     assert usage.minimum(spec, members) == {"count/pods": str(members), "pods": str(members), **both}
 
 
+@pytest.mark.parametrize(
+    ("name", "counts"), [("cpu", True), ("memory", True), ("hugepages-2Mi", True), ("nvidia.com/gpu", False)]
+)
+def test_what_is_stated_for_a_pod_as_a_whole_counts_where_kubernetes_lets_it_be_stated(name, counts):
+    whole = {"containers": [container(**{name: "2"})], "resources": {"requests": {name: "5"}}}
+    assert usage.minimum(whole, 1)[f"requests.{name}"] == ("5" if counts else "2")
+
+
 def test_the_usage_of_two_pods_as_a_quota_counts_it():
     amounts = {"cpu": "1", "memory": "1000Mi", "nvidia.com/gpu": "1"}
     assert usage.minimum({"containers": [container(limits=amounts, **amounts)]}, 2) == {

@@ -70,6 +70,7 @@ def test_a_claim_is_made_from_a_template_and_the_pod_is_told_its_name():
     metadata = one["metadata"]
     assert metadata["name"].startswith("p-gpu-")
     assert len(metadata["name"]) == len("p-gpu-") + 5
+    assert metadata["generateName"] == "p-gpu-"
     assert metadata["annotations"] == {"n": "2", "resource.kubernetes.io/pod-claim-name": "gpu"}
     assert metadata["labels"] == {"l": "1"}
     assert metadata["ownerReferences"][0]["uid"] == uid(cluster, "p")

@@ -105,3 +105,20 @@ def test_another_pod_of_the_name_is_left_alone():
     kind, other = pod()
     other["metadata"]["uid"] = "u-other"
     assert done(slice_of(TAINT), claim(), (kind, other)).steps == []
+
+
+@pytest.mark.parametrize(
+    ("change", "concerned"),
+    [
+        (slice_of(TAINT), True),
+        (rule(driver="d"), True),
+        (rule(pool="p"), True),
+        ((kinds.RESOURCE_SLICE, named("s", spec={"driver": "other"})), False),
+        (rule(driver="other"), False),
+    ],
+)
+def test_slices_and_rules_of_another_driver_concern_no_claim(change, concerned):
+    known = Observed()
+    known.feed(kinds.RESOURCE_CLAIM, "ADDED", claim()[1])
+    found = list(device_taints.TaintedClaims().concerns(*change, known))
+    assert found == ([("a", "c")] if concerned else [])

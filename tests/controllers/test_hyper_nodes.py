@@ -111,6 +111,7 @@ def _run(world):
         ([member("HyperNode", exactMatch={"name": "h"}), member("HyperNode", exactMatch={"name": "h"})], 1),
         ([member("HyperNode", exactMatch={"name": "n1"}), member(exactMatch={"name": "n1"})], 2),
         ([member("HyperNode", regexMatch={"pattern": "."})], 0),
+        ([member(regexMatch={"pattern": ""}), member(regexMatch={"pattern": 5})], 0),
         ([None, 3, {"selector": 4}], 0),
     ],
 )

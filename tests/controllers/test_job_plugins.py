@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pumice.api import kinds
-from pumice.controllers.volcano.job_plugins import flags, protocol, registry, ssh
+from pumice.controllers.volcano.job_plugins import flags, pods, protocol, registry, ssh
 from pumice.controllers.volcano.jobs import pod_making, reading
 
 CATALOG = registry.installed()
@@ -53,6 +53,7 @@ DEFAULTS = {"port": 22, "name": "x", "wait": False}
         (["--port", "1", "-name", "y", "--wait=false"], (1, "y", False)),
         (["--port 3", "--wait=T"], (3, "x", True)),
         (["--name=a=b", "--port=1", "--port=2"], (2, "a=b", False)),
+        (["--port=000000000000000007"], (7, "x", False)),
         (["--wait --port 4", "--", ""], (4, "x", True)),
         (["--name", "-----BEGIN KEY-----\na b\n", "--wait"], (22, "-----BEGIN KEY-----\na b\n", True)),
     ],
@@ -68,6 +69,7 @@ def test_flags_are_read_as_go_reads_them(arguments, expected):
         (["--prot=1"], "did you mean --port?"),
         (["--zzzzzz=1"], "it takes --name, --port, --wait"),
         (["--port=x"], "--port=x is no whole number"),
+        (["--port=0000000000000000007"], "is no whole number that it can use"),
         (["--wait=perhaps"], "neither true nor false"),
         (["--port"], "has no value"),
         (["port=1"], "is no flag"),
@@ -206,6 +208,11 @@ def test_volumes_have_names_that_kubernetes_takes_however_the_job_is_called(name
     files = {each["name"]: each.get("configMap", each.get("secret", {})) for each in spec.get("volumes", ())}
     named = {each.get("name", each.get("secretName")) for each in files.values()} - {None}
     assert named == {f"{name}-{each}" for each in chosen}  # the objects keep the names that Volcano gives them
+
+
+def test_the_longest_name_of_a_job_is_cut_so_that_its_volumes_have_one():
+    assert pods.volume_name("a." * 40, "svc") == f"{'a-' * 29}a-svc"
+    assert len(pods.volume_name("a" * 59, "svc")) == 63
 
 
 @pytest.mark.parametrize("length", [1, 63, 64, 253])

@@ -12,7 +12,7 @@ from volcano_worlds import VolcanoWorld, command, group, killed_anywhere, queue
 from drawing import drawn
 from pumice.api import duration, kinds, names
 from pumice.controllers.queueing.observed import Observed
-from pumice.controllers.volcano.queues import group_counts
+from pumice.controllers.volcano.queues import group_counts, states
 from pumice.controllers.volcano.queues.controlling import Queues
 
 LIVELY = settings(max_examples=drawn(60), deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -217,6 +217,31 @@ def test_states(given_state, action, groups, ends):
     world.settle()
     assert state(world, "q") == ends
     assert state(world, "root") == "Open"
+
+
+@pytest.mark.parametrize("marked", [False, True])
+@pytest.mark.parametrize("child", ["Open", "Closing", "Closed"])
+@pytest.mark.parametrize("parent", ["Open", "Closing", "Closed", "Strange"])
+def test_a_parent_closes_its_children_with_it_and_opens_those_that_it_closed(parent, child, marked):
+    annotations = {names.CLOSED_BY_PARENT: "true"} if marked else {}
+    own = {"metadata": {"name": "q", "annotations": annotations}, "status": {"state": child}}
+    above = {"metadata": {"name": "p"}, "status": {"state": parent}}
+    expected = None
+    if parent in ("Closing", "Closed") and child == "Open":
+        expected = "CloseQueue"
+    elif parent == "Open" and child != "Open" and marked:
+        expected = "OpenQueue"
+    assert states.wish_of_parent(own, above) == expected
+    assert states.wish_of_parent(own, None) is None
+
+
+@pytest.mark.parametrize(("ends", "concerned"), [("Open", []), ("Closing", ["child"]), ("Closed", ["child"])])
+def test_a_queue_concerns_its_children_when_it_is_shut(ends, concerned):
+    known = Observed()
+    for each in (queue("p", status={"state": ends}), queue("child", "p"), queue("other")):
+        known.feed(kinds.QUEUE, "ADDED", each)
+    found = Queues().concerns(kinds.QUEUE, queue("p", status={"state": ends}), known)
+    assert [name for _, name in found] == concerned
 
 
 def test_nothing_is_written_when_nothing_has_changed():

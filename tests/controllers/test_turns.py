@@ -97,6 +97,15 @@ def test_what_vanished_of_owners_that_nobody_looks_at_is_not_remembered():
     assert not known.untold(kinds.JOB, "a", "j")
 
 
+def test_what_vanishes_after_its_owner_is_remembered_for_nobody():
+    known = observed.Observed([(kinds.JOB, kinds.POD)])
+    known.feed(kinds.JOB, "ADDED", job())
+    known.feed(kinds.POD, "ADDED", pod())
+    known.feed(kinds.JOB, "DELETED", job())
+    known.feed(kinds.POD, "DELETED", pod(version="3"))
+    assert not known.untold(kinds.JOB, "a", "j")
+
+
 def test_a_late_watch_does_not_bring_back_what_a_read_did_not_find():
     known = observed.Observed([(kinds.JOB, kinds.POD)])
     known.learned(kinds.JOB, job())

@@ -246,6 +246,16 @@ def test_that_a_new_job_is_pending_is_told_within_half_a_minute_however_much_the
     assert world.asked == [("Create", "PodGroup"), ("Patch", "Job")]
 
 
+@pytest.mark.parametrize("busy", [False, True])
+def test_a_job_is_patient_if_it_puts_something_off_because_there_is_much_to_do(busy):
+    world = CountingWorld()
+    world.busy = True
+    world.create(job((("w", 1),), plugins={}))
+    _caught_up(world)
+    plan = Jobs().reconcile("a", "j", world.engine.observed, requests.Moment(world.clock.now(), busy=busy))
+    assert plan.patient is (plan.again is not None) is busy
+
+
 def test_what_happens_to_pods_of_a_new_job_is_told_at_once_however_much_there_is_to_do():
     world = CountingWorld()
     world.busy = True
