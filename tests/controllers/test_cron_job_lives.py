@@ -11,8 +11,10 @@ from volcano_worlds import VolcanoWorld, cron_job, end_job, jobs, killed_anywher
 
 from drawing import drawn
 from pumice.api import duration, kinds, names, timestamp
+from pumice.controllers.cron_jobs import flavours, records
 from pumice.controllers.cron_jobs.controlling import CronJobs
 from pumice.controllers.queueing import running
+from pumice.controllers.queueing.observed import Observed
 from pumice.sim.clock import VirtualClock
 from pumice.sim.identity import Key
 
@@ -218,6 +220,15 @@ def test_jobs_that_go_missing_or_belong_to_others_are_no_longer_active():
     assert [each["name"] for each in status(world)["active"]] == ["forgotten"]
     act(world)
     assert len(reasons(world)) == 3
+
+
+@pytest.mark.parametrize("listed", [False, True])
+def test_a_job_that_nobody_here_has_made_is_told_of_until_it_is_listed(listed):
+    made = {"metadata": {"name": "j", "namespace": "a", "uid": "u"}}
+    stated = {"status": {"active": [{"name": "j", "namespace": "a", "uid": "u"}] if listed else []}}
+    owner = {"metadata": {"name": "c", "namespace": "a", "uid": "c"}, **stated}
+    found = records.notes(flavours.VOLCANO, owner, [made], [], Observed())
+    assert [reason for _, reason, _ in found] == ([] if listed else ["OrphanedJob"])
 
 
 @pytest.mark.parametrize(("phase", "reason"), [("Completed", "SawCompletedJob"), ("", "StaleReference")])

@@ -164,6 +164,12 @@ def test_daylight_saving_leaves_starts_out_or_repeats_them(line, moment, wanted)
     assert schedules.parse(f"CRON_TZ={NEW_YORK}  {line}", None).after(at(moment), 0) == at(wanted)
 
 
+def test_where_the_clock_goes_back_over_midnight_the_second_end_of_the_day_is_followed_by_the_same_next_day():
+    """St. John's goes back from 0:01 to 23:01."""
+    schedule = schedules.parse("0 12 7 11 *", zoneinfo.ZoneInfo("America/St_Johns"))
+    assert schedule.after(at("2010-11-06T23:30:00-03:30"), 0) == at("2010-11-07T12:00:00-03:30")
+
+
 @pytest.mark.parametrize(
     ("line", "wanted"),
     [

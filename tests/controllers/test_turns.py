@@ -196,6 +196,23 @@ def test_what_a_controller_does_not_read_is_not_kept_unless_another_one_reads_it
     assert alone.selector(kinds.COMMAND) == ""
 
 
+class Owner(Watchful):
+    """Has Jobs too, and looks at no pods; or has pods, and looks at nothing else."""
+
+    watched = ()
+
+    def __init__(self, kind):
+        super().__init__()
+        self.kind = kind
+
+
+def test_another_controller_reads_what_it_has_and_nothing_that_it_does_not_look_at():
+    for other, is_kept in ((kinds.JOB, False), (kinds.POD, True)):
+        turns = engine.Engine([Sparing(), Owner(other)])
+        turns.feed(kinds.POD, "ADDED", pod(spec={"large": True}))
+        assert ("spec" in turns.observed.find(kinds.POD, "a", "p")) is is_kept
+
+
 def test_answers_are_trimmed_like_events():
     sparing = Sparing(lambda _: requests.Reconciled(steps=[_creation()]))
     turns = engine.Engine([sparing])
