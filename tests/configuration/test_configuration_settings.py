@@ -145,3 +145,32 @@ def test_nothing_is_wrong_with_what_is_installed_or_shown_here():
     assert [registry.misdeclared(each) for each in (*known.plugins.values(), *known.actions.values(), Sample)].count(
         ""
     ) == len(known.plugins) + len(known.actions) + 1
+
+
+def test_values_of_many_names_are_found_by_what_the_star_stands_for():
+    class Many(Settings):
+        share = settings.each(settings.whole("share.*", 0, help="by name"))
+
+    installed = registry.installed()
+    found = type("Manifold", (Plugin,), {"name": "many", "settings": Configured(Many)})
+    known = registry.Registry({**installed.plugins, "many": found}, installed.actions)
+    text = 'actions: "allocate"\ntiers:\n- plugins: [{name: many, arguments: {share.a: 1, share.b: 2}}]\n'
+    read = configuration.load(text, known.catalog()).plugin("many").settings
+    assert dict(found(read, {}).settings.share) == {"a": 1, "b": 2}
+
+
+@pytest.mark.parametrize(("written", "is_read"), [("200Mi", True), ("1.5", True), ("much", False), ("1Zi", False)])
+def test_a_quantity_that_nobody_can_read_is_refused(written, is_read):
+    text = f'actions: "allocate"\ntiers:\n- plugins: [{{name: sized, arguments: {{size: {written!r}}}}}]\n'
+
+    class Sized(Settings):
+        size = settings.anything("size", "quantity", 1, help="how much")
+
+    installed = registry.installed()
+    found = type("Sizable", (Plugin,), {"name": "sized", "settings": Configured(Sized)})
+    known = registry.Registry({**installed.plugins, "sized": found}, installed.actions)
+    if is_read:
+        assert found(configuration.load(text, known.catalog()).plugin("sized").settings, {}).settings.size == written
+        return
+    with pytest.raises(configuration.ConfigurationError, match="size"):
+        configuration.load(text, known.catalog())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from builders import Desk, group, node, pod, queue
+from builders import SECOND, Desk, group, node, pod, queue
 from pumice.cache.effects import Bind, Note
 from pumice.framework import closing
 
@@ -343,3 +343,15 @@ def test_after_a_restart_a_group_is_told_again_only_why_it_waits_if_that_is_not_
     assert warned(other) == [message]
     assert warned({**other, "message": "ready"}, said) == []
     assert warned({**said, "message": "something else"}) == [message]
+
+
+def test_a_job_whose_queue_is_missing_is_looked_at_again_when_the_queue_has_had_time_to_follow_it():
+    made = Desk().feed(group("g", 1, queue="late", created=0), pod("p", "g", cpu="1"))
+    made.now += 4 * SECOND
+    made.cycle(seconds=0)
+    assert made.scheduler.wake == made.now + 6 * SECOND
+    assert made.world.patches("PodGroup") == []
+    made.now = made.scheduler.wake
+    made.cycle()
+    (patch,) = made.world.patches("PodGroup")
+    assert "queue late" in patch.body["status"]["conditions"][0]["message"]

@@ -15,3 +15,9 @@ def test_a_hold_that_ended_wakes_nobody(now: int, expected: int | None) -> None:
         reservations.holds[uid].clear_since = since
         reservations.holds[uid].patience = 10
     assert reservations.deadline(now) == expected
+
+
+def test_a_hold_is_as_it_is_until_the_moment_before_it_ends() -> None:
+    reservations = Reservations()
+    reservations.holds["waiting"] = hold = Hold("a", clear_since=5, patience=10)
+    assert hold.unchanged_until + 1 == reservations.deadline(0) == 15

@@ -111,6 +111,15 @@ def test_whoever_allocate_places_on_emptied_nodes_may_run(nodes, asked, daemons,
             ],
             "even empty nodes ",
         ),
+        (
+            [
+                daemon("d", "4", "m0", "Node"),
+                daemon("e", "5", "m1", "Node"),
+                group("g", 1, phase="Inqueue"),
+                pod("p", "g", cpu="1m"),
+            ],
+            "even empty nodes ",
+        ),
     ],
 )
 def test_the_reason_says_what_is_in_the_way(manifests, said):

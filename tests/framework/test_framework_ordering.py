@@ -70,6 +70,36 @@ def test_a_comparator_that_ties_leaves_the_order_total():
     assert [item.name for item in ordering([compared(lambda *_: 0)]).sort(items)] == ["a", "b", "c"]
 
 
+def test_two_items_compare_as_they_are_sorted():
+    first, second = Item("a", 1), Item("b", 0)
+    made = ordering([keyed(lambda i: i.key)])
+    assert [made.compare(*pair) for pair in ((first, second), (second, first), (first, first))] == [1, -1, 0]
+
+
+class Branch:
+    def __init__(self, *entry):
+        self.entry = entry
+
+
+@pytest.mark.parametrize("when", ["at first", "when it is pushed", "when it is touched"])
+def test_an_order_along_a_tree_that_breaks_down_is_left_out_everywhere_and_nobody_is_lost(when):
+    branches = {"a": Branch(1), "b": Branch(0)}
+    made = ordering([lambda made: made.add_tree(lambda item: [branches[item.key]])], [keyed(lambda item: item.name)])
+    items = [Item("x", "a"), Item("y", "b"), Item("z", "a")]
+    if when == "at first":
+        branches["b"].entry = ("text",)
+    queue = made.queue(items[:2] if when == "when it is pushed" else items)
+    if when == "when it is pushed":
+        items[2].key = "unknown"
+        queue.push(items[2])
+    elif when == "when it is touched":
+        branches["b"].entry = ("text",)
+        made.touch(items[1])
+    assert [item.name for item in drain(queue)] == ["x", "y", "z"]
+    assert [item.name for item in made.sort(items)] == ["x", "y", "z"]
+    assert len(made.functions()) == 1
+
+
 def test_a_touched_item_moves_in_every_queue_that_holds_it():
     items = [Item("a", 1), Item("b", 2), Item("c", 3)]
     made = ordering([keyed(lambda i: i.key)])

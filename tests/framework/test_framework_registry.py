@@ -37,7 +37,23 @@ class Thief(Plugin):
     name = "gang"
 
 
+class Unsettled(Plugin):
+    name = "bad"
+    settings = int
+
+
+class Told(Plugin):
+    name = "bad"
+    settings = "weight"
+
+
 HERE = "test_framework_registry"
+
+
+@pytest.mark.parametrize("part", [Unsettled, Told])
+def test_arguments_are_declared_as_settings(part):
+    assert registry.misdeclared(part).startswith("its arguments are declared as settings = Configured(")
+    assert registry.misdeclared(Good) == ""
 
 
 def found(monkeypatch, plugins=None, actions=None):

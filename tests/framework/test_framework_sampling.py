@@ -32,3 +32,10 @@ def test_samples_take_turns_over_all_candidates():
 def test_few_candidates_are_all_taken():
     sampler = sampling.Sampler(minimum=5, percentage=10)
     assert sampler.sample(np.array([3, 7]), 50).tolist() == [3, 7]
+
+
+def test_who_takes_all_candidates_leaves_the_next_search_where_it_was_to_begin():
+    sampler = sampling.Sampler(minimum=2, percentage=20)
+    assert sampler.sample(np.array([0, 2, 4]), 10).tolist() == [0, 2]
+    assert sampler.sample(np.array([7, 9]), 10).tolist() == [7, 9]
+    assert sampler.sample(np.array([1, 3, 5]), 10).tolist() == [3, 5]
