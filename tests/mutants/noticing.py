@@ -264,7 +264,9 @@ def _entries(told: bytes) -> list[tuple[str, Run | None]]:
 
 
 def _is_quick(item: pytest.Item) -> bool:
-    return item.get_closest_marker("long") is None and "api_server" not in getattr(item, "fixturenames", ())
+    """Tell whether a test takes little, and no API server, which would not start within a copy's share of memory."""
+    marked = any(item.get_closest_marker(each) for each in ("long", "kube"))
+    return not marked and "api_server" not in getattr(item, "fixturenames", ())
 
 
 def tried(

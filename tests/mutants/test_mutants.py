@@ -145,7 +145,18 @@ def test_a_copy_that_breaks_down_says_nothing_and_one_that_is_late_is_ended():
 
 
 TESTS = """
+import pytest
 import small_module
+
+
+@pytest.mark.kube
+def test_that_needs_a_server():
+    assert small_module.room is not small_module.room
+
+
+@pytest.mark.long
+def test_that_takes_long():
+    assert small_module.room is not small_module.room
 
 
 def test_room():
