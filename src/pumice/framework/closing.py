@@ -237,7 +237,7 @@ def unschedulable(session: Session, job: Job) -> str:
     Tools read the numbers. Members of which no pod exists are counted in them only as far as it adds up; the text says how many are needed.
     """
     lacking = max(job.min_member - job.tally.ready - tentative(session, job), _lacking_roles(session, job))
-    lacks, exist = min(max(lacking, 0), len(job.tasks)), len(job.tasks)
+    lacks, exist = min(lacking, len(job.tasks)), len(job.tasks)
     summary = f"{lacks}/{exist} tasks in gang unschedulable: {job_text(session, job)}"
     return joined(causes.of_job(session, job), summary)
 
