@@ -24,6 +24,23 @@ def test_a_feature_gate_is_on_or_off(entry):
         Options.from_flags({"feature-gates": [entry]})
 
 
+@pytest.mark.parametrize("entry", ["pool", ":batch", "", ":"])
+def test_a_node_selector_names_a_label_and_its_value(entry):
+    with pytest.raises(ValueError, match=r"flag node-selector: .* is not of the form label:value"):
+        Options.from_flags({"node-selector": ["pool:batch", entry]})
+    assert Options.from_flags({"node-selector": ["pool:", "pool:a:b"]}).node_selector == ("pool:", "pool:a:b")
+
+
+@pytest.mark.parametrize(
+    "flag",
+    ["minimum-feasible-nodes", "minimum-percentage-nodes-to-find", "percentage-nodes-to-find", "reason-patience"],
+)
+def test_no_number_among_the_flags_is_negative(flag):
+    assert Options.from_flags({flag: 0}) is not None
+    with pytest.raises(ValueError, match=f"flag {flag}: -1 is negative"):
+        Options.from_flags({flag: -1})
+
+
 @pytest.mark.parametrize(("more", "fits"), [(0, True), (1, True), (2, False)])
 def test_what_a_node_oversubscribes_may_reach_the_largest_amount_and_not_pass_it(more, fits):
     manifest = node("n", cpu=f"{resources.LIMIT - 1}m")

@@ -162,6 +162,17 @@ def test_no_event_tells_of_an_eviction_a_group_that_exists_for_nobody(case):
     assert len(desk.world.of(Evict)) == 1
 
 
+@pytest.mark.parametrize("made", ["shadow", "none"])
+def test_a_group_that_exists_for_nobody_is_not_told_why_it_is_kept_out(made):
+    desk = Desk().feed(node("n1"))
+    desk.cache.follow(kube_batch=made == "shadow", now=desk.now)
+    job = desk.feed(pod("p", "" if made == "shadow" else "g", cpu="1")).apply().task("p").job
+    session = desk.session()
+    session.findings.notice(job, "there is no room")
+    desk.cache.publish(session)
+    assert [each for each in desk.world.of(Note) if each.kind is kinds.POD_GROUP] == []
+
+
 def test_a_namespace_that_is_a_queue_has_no_status():
     desk = Desk(options=Options(enable_namespace_as_queue=True), queues=())
     desk.feed(node("n1"), group("g"), pod("p", "g", cpu="1", node="n1")).cycle()

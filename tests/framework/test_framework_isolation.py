@@ -248,6 +248,21 @@ def test_a_plugin_that_only_orders_and_cannot_be_opened_is_done_without(monkeypa
     assert "plugin faulty broke down at open (" in "\n".join(record.trace())
 
 
+def test_a_plugin_that_breaks_down_while_it_is_opened_is_asked_nothing_though_it_had_registered_something(monkeypatch):
+    asked = []
+
+    def half_open(_self, session):
+        session.job_order.add(lambda job: asked.append(job.key) or 0)
+        session.job_ready.add(lambda job: asked.append(job.key) or True)
+        raise ValueError("halfway")
+
+    monkeypatch.setattr(Faulty, "points", frozenset({"JobOrder"}))
+    monkeypatch.setattr(Faulty, "open", half_open)
+    made, _ = placing("open")
+    assert asked == []
+    assert made.world.binds
+
+
 def test_a_plugin_that_breaks_down_at_close_costs_nobody_anything():
     made, record = placing("close")
     assert made.world.binds
