@@ -11,6 +11,7 @@ from eviction_restless import Restless
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import recount
 from builders import Desk, group, node, pod, priority_class
 from drawing import drawn, seeds
 from pumice.framework import shortcuts
@@ -103,6 +104,13 @@ def test_all_holders_are_tried_where_a_node_has_room_for_one():
     made = waiting(12)
     made.feed(node("roomy", "4"))
     assert len(tried(made)) == 12
+
+
+def test_all_holders_are_tried_where_somebody_else_takes_room_that_is_held():
+    made = waiting(12)
+    made.feed(pod("foreign", cpu="3", node="n3", scheduler="another"))
+    assert len(tried(made)) == 12
+    recount.check(made.cluster)
 
 
 def test_everybody_is_looked_at_where_somebody_asks_why():
