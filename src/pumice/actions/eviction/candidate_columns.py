@@ -72,7 +72,8 @@ class Columns(UnitColumns):
         )
         # What is known of shapes and jobs that are long gone is not kept for ever.
         if basis != self._basis or len(self._alike) + len(self.protections) > MANY + 4 * len(self.items):
-            self._basis, self._node_position, self._job_position = basis, -1, -1
+            self._basis = basis
+            self._node_position = self._job_position = -1
             self._alike, self.protections = {}, QueueProtections()
         self.protections.renew(session, rules)
         self.log.clear()
@@ -125,13 +126,10 @@ class Columns(UnitColumns):
         before, standing.seen = standing.seen, self._judged(standing)
         return [] if before == standing.seen else list(self._rows_of(job))
 
-    def _rows_of(self, job: Job) -> dict[int, int]:
+    def _rows_of(self, job: Job) -> Counter[int]:
         """Return the nodes that a job holds room on, with how many of its pods are there."""
-        found: dict[int, int] = {}
-        for task in job.tasks.values():
-            if task.node is not None and task.status in ALLOCATED_LIKE and task.node.row < self.table.count:
-                found[task.node.row] = found.get(task.node.row, 0) + 1
-        return found
+        rows = [t.node.row for t in job.tasks.values() if t.node is not None and t.status in ALLOCATED_LIKE]
+        return Counter([row for row in rows if row < self.table.count])
 
     def _is_source(self, job: Job) -> bool:
         """Tell whether victims could come from a job."""

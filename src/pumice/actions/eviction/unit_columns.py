@@ -45,11 +45,10 @@ class UnitColumns:
     def __init__(self) -> None:
         self.epoch = 0
         self.log: list[int] = []
-        self.clear(0, 0, DIGIT)
 
     def clear(self, nodes: int, width: int, bits: int) -> None:
         """Forget all units; there are so many nodes and resources, and losses of so many bits."""
-        self.digits = max(1, -(-bits // DIGIT))
+        self.digits = -(-bits // DIGIT)
         self._allot(np.ones(nodes, dtype=np.int64), width)
 
     def _allot(self, sizes: Rows, width: int) -> None:
@@ -63,8 +62,8 @@ class UnitColumns:
         self.count: Rows = np.zeros(length, dtype=np.int64)
         self.loss: Matrix = np.zeros((length, self.digits), dtype=np.int64)
         self.freed: Matrix = np.zeros((length, width), dtype=np.int64, order="F")
-        self.job: Rows = np.full(length, -1, dtype=np.int64)
-        self.queue: Rows = np.full(length, -1, dtype=np.int64)
+        self.job: Rows = np.zeros(length, dtype=np.int64)
+        self.queue: Rows = np.zeros(length, dtype=np.int64)
         self.groups: Rows = np.zeros(length, dtype=np.int64)
         self.items: NDArray[np.object_] = np.full(length, None, dtype=np.object_)
         self._everywhere = (slice(None), self.starts, np.repeat(np.arange(len(sizes)), sizes))
