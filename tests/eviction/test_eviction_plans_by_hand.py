@@ -1,0 +1,238 @@
+"""Plans that are made by hand: what is spared of them, what a refused try leaves behind, and what parts of the search say of a node or a set."""
+
+from __future__ import annotations
+
+import pytest
+
+from builders import Desk, group, node, pod, priority_class, queue
+from pumice.actions.eviction import asking, exhaustive, plan, rules, trimming, units, victim_sets
+from pumice.actions.eviction.plan import Plan
+
+PREEMPT = """
+actions: "preempt"
+tiers:
+- plugins: [{name: priority}, {name: conformance}]
+- plugins: [{name: gang, enablePreemptable: false}, {name: predicates}, {name: nodeorder}%s]
+"""
+
+
+class Hand:
+    """Nodes full of pods of jobs, and a plan for a job that asks, which is made by hand."""
+
+    def __init__(self, *, nodes, running, asks, minimum=None, more="", also=()):
+        self.desk = Desk(PREEMPT % more).feed(
+            priority_class("low", 1), priority_class("mid", 5), priority_class("high", 9)
+        )
+        for name, cpu in nodes.items():
+            self.desk.feed(node(name, str(cpu), labels={"is": name}))
+        for name, (least, rank, pods) in running.items():
+            self.desk.feed(group(name, least, phase="Running", priorityClassName=rank))
+            for i, (where, cpu) in enumerate(pods):
+                self.desk.feed(pod(f"{name}-{i}", name, cpu=str(cpu), node=where))
+        least = len(asks) if minimum is None else minimum
+        self.desk.feed(group("asks", least, phase="Inqueue", priorityClassName="high"), *also)
+        for i, (cpu, spec) in enumerate(asks):
+            self.desk.feed(pod(f"asks-{i}", "asks", cpu=str(cpu), **spec))
+        session = self.desk.session()
+        self.members = [self.desk.task(f"asks-{i}") for i in range(len(asks))]
+        job = self.members[0].job
+        wanted = asking.Wanted(session.queue_of(job), job, self.members, lambda: True)
+        self.rules = rules.Preempt(session)
+        self.plan = Plan(session, self.rules, wanted)
+
+    def take(self, *names, whole=False):
+        """Take single pods, or all of these as one."""
+        tasks = [self.desk.task(name) for name in names]
+        parts = (
+            [units.whole_job(tasks[0].job, tuple(tasks))] if whole else [units.Unit((t,), whole=False) for t in tasks]
+        )
+        for part in parts:
+            self.plan.evict(part)
+
+    def place(self, **where):
+        for name, on in where.items():
+            assert self.plan.settle(self.desk.task(name.replace("_", "-")), self.desk.node(on).row)
+
+    def victims(self):
+        return sorted(task.name for task in self.plan.victims)
+
+    def homes(self):
+        return {member.name: member.node.name for member in self.plan.members}
+
+    def statuses(self):
+        return {task.name: (task.status, task.node and task.node.name) for task in self.desk.cluster.tasks.values()}
+
+
+ANYWHERE = {}
+
+
+@pytest.fixture(params=["few", "many"], autouse=True)
+def _size(request, monkeypatch):
+    """Plans are trimmed by trying where they are small, else by numbers where these say enough."""
+    if request.param == "many":
+        monkeypatch.setattr(plan, "SMALL", 0)
+
+
+def test_who_is_not_needed_is_spared_the_dearest_first():
+    hand = Hand(
+        nodes={"m": 4}, running={"low": (0, "low", [("m", 2)]), "mid": (0, "mid", [("m", 2)])}, asks=[(2, ANYWHERE)]
+    )
+    hand.take("low-0", "mid-0")
+    hand.place(asks_0="m")
+    trimming.trim(hand.plan)
+    assert hand.victims() == ["low-0"]
+    assert hand.homes() == {"asks-0": "m"}
+
+
+@pytest.mark.parametrize("sizes", [(2, 2), (1, 3), (3, 1)])
+def test_who_is_needed_goes(sizes):
+    running = {"low": (0, "low", [("m", sizes[0])]), "mid": (0, "mid", [("m", sizes[1])])}
+    hand = Hand(nodes={"m": 4}, running=running, asks=[(4, ANYWHERE)])
+    hand.take("low-0", "mid-0")
+    hand.place(asks_0="m")
+    before = hand.statuses()
+    trimming.trim(hand.plan)
+    assert hand.victims() == ["low-0", "mid-0"]
+    assert hand.statuses() == before
+
+
+def test_a_victim_is_spared_if_the_member_beside_it_finds_room_elsewhere():
+    hand = Hand(nodes={"m": 2, "n": 2}, running={"low": (0, "low", [("m", 2)])}, asks=[(2, ANYWHERE)])
+    hand.take("low-0")
+    hand.place(asks_0="m")
+    trimming.trim(hand.plan)
+    assert hand.victims() == []
+    assert hand.homes() == {"asks-0": "n"}
+
+
+def test_a_victim_is_not_spared_if_there_is_room_elsewhere_for_one_of_two_members_beside_it():
+    hand = Hand(nodes={"m": 4, "n": 2}, running={"low": (0, "low", [("m", 4)])}, asks=[(2, ANYWHERE), (2, ANYWHERE)])
+    hand.take("low-0")
+    hand.place(asks_0="m", asks_1="m")
+    before = hand.statuses()
+    trimming.trim(hand.plan)
+    assert hand.victims() == ["low-0"]
+    assert hand.statuses() == before
+    assert [member.name for member in hand.plan.members] == ["asks-0", "asks-1"]
+
+
+def test_members_are_back_where_they_were_if_sparing_somebody_moves_them_in_vain():
+    """Without the victim on m its member moves to n, and the victim that was on n for the other is then beside nobody who could do without it."""
+    running = {"low": (2, "low", [("m", 2), ("n", 2)])}
+    hand = Hand(nodes={"m": 2, "n": 4}, running=running, asks=[(2, ANYWHERE), (2, ANYWHERE)])
+    hand.take("low-0", "low-1", whole=True)
+    hand.place(asks_0="m", asks_1="n")
+    before = hand.statuses()
+    trimming.trim(hand.plan)
+    assert hand.victims() == ["low-0", "low-1"]
+    assert hand.statuses() == before
+
+
+def test_a_gang_goes_in_part_if_what_it_can_spare_is_enough():
+    running = {"low": (1, "low", [("m", 2), ("m", 2), ("m", 2)])}
+    hand = Hand(nodes={"m": 6}, running=running, asks=[(4, ANYWHERE)])
+    hand.take("low-0", "low-1", "low-2", whole=True)
+    hand.place(asks_0="m")
+    trimming.trim(hand.plan)
+    assert len(hand.victims()) == 2
+    assert hand.homes() == {"asks-0": "m"}
+
+
+@pytest.mark.parametrize("least", [2, 3])
+def test_a_gang_goes_whole_if_no_part_that_it_can_spare_is_enough(least):
+    running = {"low": (least, "low", [("m", 2), ("m", 2), ("m", 2)]), "other": (0, "low", [("m", 1)])}
+    hand = Hand(nodes={"m": 7}, running=running, asks=[(4, ANYWHERE)])
+    hand.take("low-0", "low-1", "low-2", whole=True)
+    hand.take("other-0")
+    hand.place(asks_0="m")
+    trimming.trim(hand.plan)
+    assert hand.victims() == ["low-0", "low-1", "low-2"]
+
+
+def test_other_victims_stay_in_a_plan_that_takes_a_part_of_a_gang():
+    running = {"low": (1, "low", [("m", 2), ("m", 2)]), "mid": (0, "low", [("n", 2)])}
+    hand = Hand(nodes={"m": 4, "n": 2}, running=running, asks=[(2, ANYWHERE), (2, {"nodeSelector": {"is": "n"}})])
+    hand.take("low-0", "low-1", whole=True)
+    hand.take("mid-0")
+    hand.place(asks_0="m", asks_1="n")
+    trimming.trim(hand.plan)
+    victims = hand.victims()
+    assert (len(victims), victims[-1]) == (2, "mid-0")
+    assert hand.homes() == {"asks-0": "m", "asks-1": "n"}
+
+
+def test_a_plan_that_takes_somebody_of_no_use_to_its_queue_s_limit_spares_them_as_well():
+    limit = queue("default", capability={"cpu": "4"})
+    running = {"low": (0, "low", [("m", 2), ("n", 2)])}
+    hand = Hand(nodes={"m": 2, "n": 4}, running=running, asks=[(2, ANYWHERE)], more=", {name: capacity}", also=[limit])
+    hand.take("low-0", "low-1")
+    hand.place(asks_0="n")
+    trimming.trim(hand.plan)
+    assert len(hand.victims()) == 1  # one of them makes room below the limit
+
+
+# -- sets on one node ------------------------------------------------------------------------------------------
+
+
+def test_what_a_gang_gives_back_on_a_node_is_what_it_has_there():
+    running = {"low": (3, "low", [("m", 1), ("m", 2), ("n", 4)])}
+    hand = Hand(nodes={"m": 3, "n": 4}, running=running, asks=[(3, ANYWHERE)])
+    sets = victim_sets.VictimSets(hand.plan, hand.members[0], None, {})
+    for name, cpu in (("m", 3000), ("n", 4000)):
+        row = hand.desk.node(name).row
+        (choice,) = sets.choices(sets.in_order(row), row)
+        assert (int(choice.freed[0]), choice.count, choice.unit.whole) == (cpu, 3, True)
+
+
+def test_where_sets_are_not_tried_one_by_one_whoever_is_not_needed_is_given_back(monkeypatch):
+    monkeypatch.setattr(victim_sets, "TRIES", 0)
+    running = {"a": (0, "low", [("m", 1)]), "b": (0, "low", [("m", 1)]), "mid": (0, "mid", [("m", 3)])}
+    hand = Hand(nodes={"m": 5}, running=running, asks=[(3, ANYWHERE)])
+    row = hand.desk.node("m").row
+    _, found = victim_sets.VictimSets(hand.plan, hand.members[0], None, {}).cheapest(row)
+    assert [task.name for unit in found for task in unit.tasks] == ["mid-0"]
+
+
+# -- every combination -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("count", [exhaustive.MOST, exhaustive.MOST + 1])
+def test_every_combination_is_proposed_where_at_most_so_many_units_could_go(count):
+    running = {f"j{i}": (0, "low", [("m", 1)]) for i in range(count)}
+    hand = Hand(nodes={"m": count}, running=running, asks=[(1, ANYWHERE), (1, ANYWHERE)])
+    wanted = asking.Wanted(hand.plan.queue, hand.plan.job, hand.members, lambda: len(hand.plan.members) == 2)
+    proposed = [len(hand.plan.victims) for _ in exhaustive.EverySet(hand.rules).proposals(hand.plan, wanted)]
+    pairs = count * (count - 1) // 2
+    assert proposed[:pairs] == ([2] * pairs if count == exhaustive.MOST else [])
+
+
+def test_no_combination_takes_more_of_a_job_one_by_one_than_it_can_spare():
+    running = {"low": (2, "low", [("m", 1)] * 4)}
+    hand = Hand(nodes={"m": 4}, running=running, asks=[(1, ANYWHERE), (1, ANYWHERE), (1, ANYWHERE)], minimum=1)
+    wanted = asking.Wanted(hand.plan.queue, hand.plan.job, hand.members, lambda: True)
+    proposals = exhaustive.EverySet(hand.rules).proposals(hand.plan, wanted)
+    assert {tuple(sorted(len(unit.tasks) for unit in hand.plan.units)) for _ in proposals} == {(1,), (1, 1), (4,)}
+
+
+def test_of_its_own_job_any_combination_is_proposed():
+    running = {"low": (0, "low", [("m", 1)])}
+    hand = Hand(nodes={"m": 4}, running=running, asks=[(2, ANYWHERE), (2, ANYWHERE)])
+    hand.desk.feed(*(pod(f"own-{i}", "asks", cpu="1", node="m", priority=-5) for i in range(3)))
+    session = hand.desk.session()
+    within = rules.PreemptWithin(session)
+    wanted = asking.Wanted(hand.plan.queue, hand.plan.job, hand.members, lambda: True)
+    made = Plan(session, within, wanted)
+    sizes = {len(made.victims) for _ in exhaustive.EverySet(within).proposals(made, wanted)}
+    assert sizes == {2, 3}
+
+
+# -- plans -----------------------------------------------------------------------------------------------------
+
+
+def test_room_whose_victims_are_on_their_way_may_be_waited_for_within_the_limit_of_the_queue():
+    limit = queue("default", capability={"cpu": "2"})
+    running = {"low": (0, "low", [("m", 2)])}
+    hand = Hand(nodes={"m": 4}, running=running, asks=[(2, ANYWHERE)], more=", {name: capacity}", also=[limit])
+    assert not hand.plan.is_allowed(hand.members[0])
+    hand.take("low-0")
+    assert hand.plan.is_allowed(hand.members[0])
