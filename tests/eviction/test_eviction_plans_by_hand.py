@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
+import numpy as np
 import pytest
 
 from builders import Desk, group, node, pod, priority_class, queue
 from pumice.actions.eviction import asking, exhaustive, plan, rules, trimming, units, victim_sets
 from pumice.actions.eviction.plan import Plan
+from pumice.framework import subject
 
 PREEMPT = """
 actions: "preempt"
@@ -229,10 +233,24 @@ def test_of_its_own_job_any_combination_is_proposed():
 # -- plans -----------------------------------------------------------------------------------------------------
 
 
-def test_room_whose_victims_are_on_their_way_may_be_waited_for_within_the_limit_of_the_queue():
-    limit = queue("default", capability={"cpu": "2"})
-    running = {"low": (0, "low", [("m", 2)])}
-    hand = Hand(nodes={"m": 4}, running=running, asks=[(2, ANYWHERE)], more=", {name: capacity}", also=[limit])
-    assert not hand.plan.is_allowed(hand.members[0])
-    hand.take("low-0")
-    assert hand.plan.is_allowed(hand.members[0])
+def test_a_member_may_wait_within_the_limit_of_its_queue_for_victims_that_were_sent_away():
+    limit = queue("default", capability={"cpu": "4"})
+    running = {"low": (0, "low", [("m", 2)]), "kept": (0, "high", [("m", 2)])}
+    hand = Hand(nodes={"m": 8}, running=running, asks=[(1, ANYWHERE)], more=", {name: capacity}", also=[limit])
+    hand.desk.cycle()
+    assert hand.desk.world.evictions == ["low-0"]
+    hand.desk.feed(group("next", 1, phase="Inqueue", priorityClassName="high"), pod("next-0", "next", cpu="1"))
+    session = hand.desk.session()
+    member = hand.desk.task("next-0")
+    made = Plan(session, rules.Preempt(session), asking.Wanted(hand.plan.queue, member.job, [member], lambda: True))
+    assert made.is_allowed(member)
+    assert session.allocatable(hand.plan.queue, subject.equal_tasks([member])) is not None
+
+
+def test_a_plan_inside_a_domain_takes_from_its_nodes_alone():
+    hand = Hand(nodes={"m": 1, "n": 1}, running={"low": (0, "low", [("m", 1), ("n", 1)])}, asks=[(1, ANYWHERE)])
+    wanted = asking.Wanted(hand.plan.queue, hand.plan.job, hand.members, lambda: True)
+    inside = Plan(hand.plan.session, hand.rules, wanted, SimpleNamespace(rows=np.array([hand.desk.node("m").row])))
+    tasks = [hand.desk.task("low-0"), hand.desk.task("low-1"), hand.members[0]]
+    assert [inside.covers(task) for task in tasks] == [True, False, False]
+    assert [hand.plan.covers(task) for task in tasks] == [True, True, True]
