@@ -168,10 +168,10 @@ class DomainBounds:
 
 
 def _highest(ranks: Sequence[tuple[int, int]], requests: Matrix, lacking: Vector) -> tuple[int, int]:
-    """Return the lowest rank up to which victims have to be taken."""
+    """Return the lowest rank up to which victims have to be taken, all of whom are enough."""
     order = sorted(range(len(ranks)), key=ranks.__getitem__)
     enough = (np.cumsum(requests[order], axis=0) >= lacking).all(axis=1)
-    return ranks[order[int(enough.argmax()) if enough.any() else -1]]
+    return ranks[order[int(enough.argmax())]]
 
 
 def _fewest(requests: Matrix, lacking: Vector) -> int:
