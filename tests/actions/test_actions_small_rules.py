@@ -1,0 +1,232 @@
+"""Small rules of placing on their own: how large rounds are, whose turn it is, what is placed together, and what is said of how much of a gang fits."""
+
+from __future__ import annotations
+
+import itertools
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from builders import Desk, group, metadata, node, pod, queue
+from drawing import drawn
+from pumice.actions.placing import drafted, gang_fit, round_size, turn_order
+from pumice.actions.placing.domain_capacity import DomainCapacity
+from pumice.actions.placing.nodes_ahead import NodesAhead
+from pumice.actions.placing.round_size import RoundSize
+from pumice.actions.placing.searching import Searching
+from pumice.framework.priority_queues import HeapQueue
+from pumice.framework.searching import Moment
+from pumice.framework.subject import Subject
+
+# -- rounds ----------------------------------------------------------------------------------------------------
+
+
+def taken_alone(size):
+    """Count the turns that are taken alone before the next round."""
+    return next(count for count in itertools.count() if not size.rests())
+
+
+def test_rounds_grow_as_long_as_all_turns_are_taken():
+    size, sizes = RoundSize(), []
+    for _ in range(7):
+        sizes.append(size.turns)
+        size.adapt(size.turns)
+    assert sizes == [round_size.FIRST * 2**n for n in range(4)] + [round_size.MOST] * 3
+    assert taken_alone(size) == 0
+
+
+def test_a_round_of_which_a_part_is_taken_is_followed_by_one_as_large():
+    size = RoundSize()
+    size.adapt(2)
+    assert (size.turns, taken_alone(size)) == (round_size.FIRST, 0)
+
+
+def test_after_rounds_in_vain_more_and_more_turns_are_taken_alone_and_rounds_are_smaller():
+    size, found = RoundSize(), []
+    for served in (0, 1, 0, 1, 2, 0):
+        size.adapt(served)
+        found.append((size.turns, taken_alone(size)))
+    assert found == [(8, 1), (4, 3), (2, 7), (2, 15), (4, 0), (2, 1)]
+
+
+class Numbers:
+    """Orders items by their number."""
+
+    def key(self, item):
+        return (item.number,)
+
+    def arranged(self, items, step):
+        return step([self.key(item) for item in items])
+
+
+def waiting(**jobs):
+    """Queues in the order of their names, with so many jobs each."""
+    queues = [SimpleNamespace(name=name, number=number) for number, name in enumerate(sorted(jobs))]
+    listed = {name: [SimpleNamespace(number=n, name=f"{name}{n}") for n in range(jobs[name])] for name in jobs}
+    order = Numbers()
+    return turn_order.Waiting(HeapQueue(order, queues), {n: HeapQueue(order, some) for n, some in listed.items()}, {})
+
+
+@pytest.mark.parametrize(
+    ("jobs", "first", "alone"),
+    [
+        ({"a": 2}, "a", True),
+        ({"a": 2, "b": 1}, "a", False),
+        ({"a": 0, "b": 1}, "b", True),
+        ({"a": 2, "b": 0}, "a", False),  # that it has none is seen when it is its turn
+        ({"a": 0, "b": 0}, None, False),
+    ],
+)
+def test_a_queue_is_alone_if_no_other_waits(jobs, first, alone):
+    order = turn_order.TurnOrder(waiting(**jobs))
+    found = order.queue()
+    assert (found and found.name, order.is_alone) == (first, alone)
+
+
+@pytest.mark.parametrize("kept", [True, False])
+@given(st.integers(0, 4), st.integers(0, 3), st.integers(0, 2))
+@settings(max_examples=drawn(100, 30), deadline=None)
+def test_whoever_has_a_turn_to_come_waits_on_and_all_do_if_turns_are_not_kept(kept, first, second, turns):
+    jobs = waiting(a=first, b=second, c=0)
+    order, left = turn_order.TurnOrder(jobs), {"a": first, "b": second}
+    for _ in range(turns):
+        owner = order.queue()
+        if owner is None:
+            break
+        order.go_on(owner, order.job(owner), again=False)
+        left[owner.name] -= kept
+    order.end(kept=kept)
+    assert {name: len(jobs.jobs[name]) for name in "ab"} == left
+    known = [jobs.queues.pop().name for _ in range(len(jobs.queues))]
+    assert set(known) >= {name for name in "ab" if left[name]}
+    assert kept or known == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("blocks", [True, False])
+@pytest.mark.parametrize("scored", [True, False])
+@pytest.mark.parametrize("told", [True, False])
+def test_nodes_are_drafted_only_where_scores_alone_choose_them_and_all_may_be_told_together(blocks, scored, told):
+    facts = SimpleNamespace(nodes_are_chosen_by_scores=scored, placements_are_told_together=told)
+    session = SimpleNamespace(shortcuts=SimpleNamespace(blocks=blocks), independence=facts)
+    assert drafted.are_usual(session) is (blocks and scored and told)
+
+
+def many(count, cpu="1", **more):
+    for i in range(count):
+        yield from (group(f"j{i:02}", 1, created=i), pod(f"j{i:02}-0", f"j{i:02}", cpu=cpu, created=i, **more))
+
+
+def test_of_many_small_jobs_those_whose_turn_it_is_come_below_the_limit_of_their_queue():
+    text = 'actions: "allocate"\ntiers:\n- plugins: [{name: gang}, {name: predicates}, {name: capacity}]\n'
+    desk = Desk(text).feed(node("m", "64", "64Gi"), *many(40)).modify(queue("default", capability={"cpu": "5"}))
+    desk.cycle()
+    assert sorted(desk.world.binds) == [f"j{i:02}-0" for i in range(5)]
+
+
+def test_a_gated_pod_among_many_small_jobs_is_left_alone():
+    desk = Desk().feed(node("m", "64", "64Gi"), *many(20)).feed(group("g", 1, created=3))
+    desk.feed(pod("g-0", "g", cpu="1", created=3, schedulingGates=[{"name": "wait"}]))
+    desk.cycle()
+    assert sorted(desk.world.binds) == [f"j{i:02}-0" for i in range(20)]
+
+
+def test_nodes_are_chosen_ahead_for_equal_tasks_alone():
+    """Pods of one spec are not equal where one of them is kept apart from others by its labels."""
+    term = {"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": "x"}}}
+    apart = {"affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}}
+    desk = Desk().feed(*(node(f"n{i}", "8", "8Gi", labels={"zone": f"z{i}"}) for i in range(2)))
+    desk.feed(group("old", 1), pod("old-0", "old", cpu="1", node="n0", labels={"app": "y"}, **apart))
+    desk.feed(group("g", 4))
+    for i, app in enumerate("yyyx"):
+        desk.feed(pod(f"g-{i}", "g", cpu="1", labels={"app": app}))
+    session = desk.session()
+    ahead, owner = NodesAhead(session), session.cluster.queues["default"]
+    statement = session.statement()
+    for i in range(4):
+        task = desk.task(f"g-{i}")
+        row = ahead.next(Subject(task, owner))
+        assert bool(session.evaluate(Subject(task, owner)).mask(released=False)[row])
+        assert statement.allocate([task], [session.cluster.nodes.records[row]])
+
+
+# -- hyper-nodes -----------------------------------------------------------------------------------------------
+
+
+def rack(name, *members):
+    listed = [{"type": "Node", "selector": {"exactMatch": {"name": member}}} for member in members]
+    kind = {"apiVersion": "topology.volcano.sh/v1alpha1", "kind": "HyperNode", "metadata": metadata(name)}
+    return {**kind, "spec": {"tier": 1, "members": listed}}
+
+
+TOPOLOGY = """
+actions: "allocate"
+tiers:
+- plugins: [{name: gang}]
+- plugins: [{name: predicates}, {name: network-topology-aware}]
+"""
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 4), st.integers(0, 2)), min_size=2, max_size=5),
+    st.lists(st.tuples(st.integers(1, 6), st.integers(0, 3)), min_size=2, max_size=2),
+)
+@settings(max_examples=drawn(100, 25), deadline=None)
+def test_no_more_members_are_said_to_fit_into_a_rack_than_the_smallest_in_sum_nor_fewer_than_do(asked, rooms):
+    desk = Desk(TOPOLOGY).feed(rack("rack", "n0", "n1"))
+    for i, (cpu, cards) in enumerate(rooms):
+        desk.feed(node(f"n{i}", str(cpu), "64Gi", example__card=str(cards)))
+    limit = {"mode": "hard", "highestTierAllowed": 1}
+    desk.feed(group("g", len(asked), networkTopology=limit))
+    for i, (cpu, cards) in enumerate(asked):
+        desk.feed(pod(f"g-{i}", "g", cpu=str(cpu), requests={"example/card": str(cards)} if cards else {}))
+    session = desk.session()
+    tasks = [desk.task(f"g-{i}") for i in range(len(asked))]
+    job = tasks[0].job
+    counts = DomainCapacity(session, session.queue_of(job), job, tasks).counts(released=False)
+    place = next(each.index for each in session.topology.tree_of(job).domains if each.name == "rack")
+    in_sum = [
+        sum(total <= sum(room[at] for room in rooms) for total in itertools.accumulate(sorted(a[at] for a in asked)))
+        for at in range(2)
+    ]
+    kinds = [sum(min(asked.count(kind), sum(copies(kind, room) for room in rooms)) for kind in set(asked))]
+    assert counts[place] == min(*kinds, *in_sum)
+
+
+def copies(kind, room):
+    """Count the pods of a kind that fit into a room."""
+    return min(have // want for have, want in zip(room, kind, strict=True) if want)
+
+
+# -- what is said of gangs, and where one would go -------------------------------------------------------------
+
+
+def test_a_gang_is_told_how_many_fit_largest_first_if_these_are_more_and_why_the_others_do_not():
+    desk = Desk().feed(node("n0", "2", "64Gi"), node("n1", "2", "64Gi"), group("g", 4))
+    desk.feed(*(pod(f"g-{i}", "g", cpu=cpu) for i, cpu in enumerate(("1", "1", "2", "900"))))
+    session = desk.session()
+    job = desk.task("g-0").job
+    found = gang_fit.verdict(session, job, sorted(job.tasks.values(), key=lambda task: task.name))
+    assert (found.placed, found.fit, found.enough) == (0, 3, False)
+    assert [(each.pod, each.count) for each in found.missing] == [("g-3", 1)]
+    assert found.missing[0].reason.startswith("0/2 nodes are unavailable: 2 Insufficient cpu")
+
+
+def test_a_search_at_another_time_looks_at_the_nodes_that_will_have_just_enough():
+    """Something prefers nodes, so amounts do not decide alone."""
+    desk = Desk().feed(*(node(f"n{i}", "4", "64Gi") for i in range(3)), group("old", 1), group("g", 1))
+    desk.feed(*(pod(f"old-{i}", "old", cpu="4", node=f"n{i}") for i in range(3)), pod("g-0", "g", cpu="2"))
+    session, looked_at = desk.session(), []
+    room = session.cluster.nodes.idle_at(slice(3)).copy()
+    room[:, 0] = [1999, 2000, 2001]
+
+    def changes(rows):
+        looked_at.append(rows.tolist())
+        return [desk.task("old-1")], []
+
+    moment = Moment("somebody", room, np.zeros(3), changes, lambda: None)
+    (placed,) = Searching(session)(desk.task("g-0").job, moment)
+    assert (placed[0].name, placed[1].name) == ("g-0", "n1")
+    assert looked_at == [[False, True, True]]
