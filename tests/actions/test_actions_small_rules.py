@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from builders import Desk, group, metadata, node, pod, queue
@@ -121,13 +121,17 @@ def many(count, cpu="1", **more):
 
 def test_of_many_small_jobs_those_whose_turn_it_is_come_below_the_limit_of_their_queue():
     text = 'actions: "allocate"\ntiers:\n- plugins: [{name: gang}, {name: predicates}, {name: capacity}]\n'
-    desk = Desk(text).feed(node("m", "64", "64Gi"), *many(40)).modify(queue("default", capability={"cpu": "5"}))
+    desk = (
+        Desk(text, queues=("default",))
+        .feed(node("m", "64", "64Gi"), *many(40))
+        .modify(queue("default", capability={"cpu": "5"}))
+    )
     desk.cycle()
     assert sorted(desk.world.binds) == [f"j{i:02}-0" for i in range(5)]
 
 
 def test_a_gated_pod_among_many_small_jobs_is_left_alone():
-    desk = Desk().feed(node("m", "64", "64Gi"), *many(20)).feed(group("g", 1, created=3))
+    desk = Desk(queues=("default",)).feed(node("m", "64", "64Gi"), *many(20), group("g", 1, created=3))
     desk.feed(pod("g-0", "g", cpu="1", created=3, schedulingGates=[{"name": "wait"}]))
     desk.cycle()
     assert sorted(desk.world.binds) == [f"j{i:02}-0" for i in range(20)]
@@ -137,15 +141,15 @@ def test_nodes_are_chosen_ahead_for_equal_tasks_alone():
     """Pods of one spec are not equal where one of them is kept apart from others by its labels."""
     term = {"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": "x"}}}
     apart = {"affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}}
-    desk = Desk().feed(*(node(f"n{i}", "8", "8Gi", labels={"zone": f"z{i}"}) for i in range(2)))
+    desk = Desk().feed(*(node(f"n{i}", cpu, "64Gi", labels={"zone": f"z{i}"}) for i, cpu in enumerate(("64", "8"))))
     desk.feed(group("old", 1), pod("old-0", "old", cpu="1", node="n0", labels={"app": "y"}, **apart))
-    desk.feed(group("g", 4))
-    for i, app in enumerate("yyyx"):
+    desk.feed(group("g", 3))
+    for i, app in enumerate("yyx"):
         desk.feed(pod(f"g-{i}", "g", cpu="1", labels={"app": app}))
     session = desk.session()
     ahead, owner = NodesAhead(session), session.cluster.queues["default"]
     statement = session.statement()
-    for i in range(4):
+    for i in range(3):
         task = desk.task(f"g-{i}")
         row = ahead.next(Subject(task, owner))
         assert bool(session.evaluate(Subject(task, owner)).mask(released=False)[row])
@@ -169,6 +173,7 @@ tiers:
 """
 
 
+@example([(1, 0), (2, 0), (1, 1), (2, 1)], [(6, 1), (6, 0)])
 @given(
     st.lists(st.tuples(st.integers(1, 4), st.integers(0, 2)), min_size=2, max_size=5),
     st.lists(st.tuples(st.integers(1, 6), st.integers(0, 3)), min_size=2, max_size=2),
