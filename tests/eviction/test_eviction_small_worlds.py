@@ -1,0 +1,204 @@
+"""Small worlds of eviction, each made for one rule: whose pods are looked at, who counts with a claimant, what is told and remembered, and how little is looked at for equals."""
+
+from __future__ import annotations
+
+import pytest
+
+from builders import Desk, group, metadata, node, pod, priority_class, queue
+from pumice.actions.eviction import asking, bundles, gang_rules, offers, rules, takeover
+from pumice.actions.eviction.plan import Plan
+from pumice.framework.plugin import Plugin
+
+CONFIG = """
+actions: "%s"
+tiers:
+- plugins: %s
+- plugins: [{name: predicates}, {name: nodeorder}%s]
+"""
+VOTERS = "[{name: priority}, {name: gang, enablePreemptable: false}]"
+PREEMPT = CONFIG % ("preempt", VOTERS, "")
+
+
+def classes():
+    return [priority_class("low", 1), priority_class("mid", 5), priority_class("high", 9)]
+
+
+def wanted(desk, session, name, count, done=lambda: True):
+    tasks = [desk.task(f"{name}-{i}") for i in range(count)]
+    return asking.Wanted(session.queue_of(tasks[0].job), tasks[0].job, tasks, done)
+
+
+# -- inside one job --------------------------------------------------------------------------------------------
+
+
+def test_each_of_two_jobs_takes_from_its_own_pods_for_its_more_important_ones():
+    desk = Desk(CONFIG % ("preempt", "[{name: priority}]", ", {name: gang}")).feed(*classes())
+    for i in range(2):
+        desk.feed(node(f"n{i}", "2"), group(f"j{i}", 1, created=i))
+        desk.feed(*(pod(f"j{i}-{n}", f"j{i}", cpu="1", node=f"n{i}", priority=1) for n in range(2)))
+        desk.feed(pod(f"j{i}-high", f"j{i}", cpu="1", priority=9))
+    desk.cycle()
+    assert sorted(desk.world.evictions) == ["j0-1", "j1-1"]
+
+
+# -- what a plan leaves behind ---------------------------------------------------------------------------------
+
+
+def rack(*nodes):
+    """A hyper-node of some nodes."""
+    members = [{"type": "Node", "selector": {"exactMatch": {"name": name}}} for name in nodes]
+    made = {"apiVersion": "topology.volcano.sh/v1alpha1", "kind": "HyperNode", "metadata": metadata("rack")}
+    return {**made, "spec": {"tier": 1, "members": members}}
+
+
+HARD = {"mode": "hard", "highestTierAllowed": 1}
+
+
+def test_a_plan_that_finds_no_room_says_nothing_about_it():
+    desk = Desk(CONFIG % ("preempt", VOTERS, ", {name: network-topology-aware}")).feed(
+        *classes(), node("m", "1"), rack("m")
+    )
+    desk.feed(group("asks", 2, networkTopology=HARD), *(pod(f"asks-{i}", "asks", cpu="1") for i in range(2)))
+    session = desk.session()
+    asks = wanted(desk, session, "asks", 2)
+    assert not Plan(session, rules.Preempt(session), asks).arrange_anywhere(asks.tasks)
+    assert not session.findings.errors(asks.job)
+
+
+# -- bundles ---------------------------------------------------------------------------------------------------
+
+
+def bundled(desk, asks, count, domain=None, done=lambda: True):
+    """Say who goes in the first plan that bundles give."""
+    session = desk.session()
+    found = wanted(desk, session, asks, count, done)
+    asked = gang_rules.GangPreempt(session)
+    inside = None if domain is None else next(d for d in session.topology.tree.domains if d.name == domain)
+    plan = Plan(session, asked, found, inside)
+    return next(
+        (sorted(t.name for t in plan.victims) for _ in bundles.Bundles(session, asked).proposals(plan, found)), None
+    )
+
+
+@pytest.mark.parametrize(("capability", "goes"), [("3", ["low-0"]), ("9", None)])
+def test_whoever_is_on_a_node_of_no_use_goes_only_for_a_limit_of_the_queue(capability, goes):
+    """The claimant fits beside nobody on n0, for which nobody has to go; whoever is on n1 is in the way of the limit alone."""
+    desk = Desk(CONFIG % ("gangpreempt", VOTERS, ", {name: capacity}")).feed(*classes())
+    desk.feed(node("n0", "2", labels={"is": "n0"}), node("n1", "2"))
+    desk.modify(queue("default", capability={"cpu": capability}))
+    desk.feed(group("low", 0, phase="Running", priorityClassName="low"), pod("low-0", "low", cpu="2", node="n1"))
+    desk.feed(group("asks", 1, phase="Inqueue", priorityClassName="high"))
+    desk.feed(pod("asks-0", "asks", cpu="2", nodeSelector={"is": "n0"}))
+    assert bundled(desk, "asks", 1) == goes
+
+
+def test_a_gang_that_is_partly_outside_the_domain_goes_with_all_of_it():
+    text = CONFIG % ("gangpreempt", VOTERS, ", {name: network-topology-aware}")
+    desk = Desk(text).feed(*classes(), node("n0", "2"), node("n1", "2"), rack("n0"))
+    desk.feed(group("low", 2, phase="Running", priorityClassName="low"))
+    desk.feed(*(pod(f"low-{i}", "low", cpu="2", node=f"n{i}") for i in range(2)))
+    desk.feed(group("asks", 1, phase="Inqueue", priorityClassName="high", networkTopology=HARD))
+    desk.feed(pod("asks-0", "asks", cpu="2"))
+    assert bundled(desk, "asks", 1, "rack") == ["low-0", "low-1"]
+
+
+# -- taking over -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("minimum", "could"), [(1, True), (2, False)])
+def test_what_a_gang_holds_once_all_of_it_is_there_decides_whether_it_may_take_room_over(minimum, could):
+    """With all its members it has as large a share as those whom it took from would have, who could take it back."""
+    text = CONFIG % ("preempt", "[{name: drf}]", ", {name: gang, enablePreemptable: false}")
+    desk = Desk(text).feed(node("m", "20"), group("holds", 3), group("asks", minimum))
+    desk.feed(*(pod(f"holds-{i}", "holds", cpu="2", node="m") for i in range(3)))
+    desk.feed(*(pod(f"asks-{i}", "asks", cpu="2") for i in range(minimum)))
+    session = desk.session()
+    held = [desk.task(f"holds-{i}") for i in range(3)]
+    assert takeover.could_evict(session, rules.Preempt(session), desk.task("asks-0"), held) is could
+
+
+# -- plugins that simulate -------------------------------------------------------------------------------------
+
+
+class Attached(Plugin):
+    """Speaks against the going of pods by name."""
+
+    name = "attached"
+    points = frozenset({"SimulateRemoveTask", "SimulateAddTask"})
+
+    def open(self, session):
+        session.simulate_remove_task.add(lambda _claimant, task, _record: "it stays" if task.name == "low-0" else None)
+        session.simulate_add_task.add(lambda _claimant, _task, _record: None)
+
+
+def test_whose_going_a_plugin_speaks_against_does_not_go():
+    text = PREEMPT.replace("{name: priority}", "{name: priority}, {name: attached}")
+    text += "configurations:\n- {name: preempt, arguments: {enableTopologyAwarePreemption: true}}\n"
+    desk = Desk(text, Attached).feed(*classes(), group("high", 1, phase="Inqueue", priorityClassName="high"))
+    for i, rank in enumerate(("low", "mid")):
+        desk.feed(node(f"n{i}", "1"), group(f"{rank}", 0, phase="Running", priorityClassName=rank))
+        desk.feed(pod(f"{rank}-0", rank, cpu="1", node=f"n{i}"))
+    desk.feed(pod("high-0", "high", cpu="1"))
+    desk.cycle()
+    assert desk.world.evictions == ["mid-0"]
+
+
+# -- what is remembered ----------------------------------------------------------------------------------------
+
+
+def test_that_nobody_may_go_is_forgotten_when_a_queue_may_give_more():
+    text = CONFIG % ("reclaim", "[{name: gang}, {name: conformance}]", ", {name: capacity}")
+    desk = Desk(text).feed(node("m", "2"), queue("q"), queue("p", deserved={"cpu": "2"}))
+    desk.modify(queue("q", deserved={"cpu": "2"}))
+    desk.feed(
+        group("old", 0, phase="Running", queue="q"), *(pod(f"old-{i}", "old", cpu="1", node="m") for i in range(2))
+    )
+    desk.feed(group("asks", 1, phase="Inqueue", queue="p"), pod("asks-0", "asks", cpu="1"))
+    for _ in range(2):
+        desk.cycle()
+        assert desk.world.evictions == []
+    desk.modify(queue("q", deserved={"cpu": "1"}))
+    desk.cycle()
+    assert len(desk.world.evictions) == 1
+
+
+# -- how little is looked at -----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def looks(monkeypatch):
+    """Count how often it is asked on which of all nodes a member costs least."""
+    found, cheapest = [], offers.Offers.cheapest
+
+    def counted(self, plan, member):
+        found.append(member.name)
+        return cheapest(self, plan, member)
+
+    monkeypatch.setattr(offers.Offers, "cheapest", counted)
+    return found
+
+
+def full(nodes, each):
+    desk = Desk(PREEMPT).feed(*classes(), *(node(f"n{i:02}", str(each), "64Gi") for i in range(nodes)))
+    desk.feed(group("low", 0, phase="Running", priorityClassName="low"))
+    return desk.feed(*(pod(f"low-{i}", "low", cpu="1", node=f"n{i // each:02}") for i in range(nodes * each)))
+
+
+def test_for_claimants_like_the_one_before_nodes_are_not_looked_at_again(looks):
+    desk = full(12, 1)
+    for i in range(8):
+        desk.feed(
+            group(f"j{i}", 1, phase="Inqueue", priorityClassName="high", created=i), pod(f"j{i}-0", f"j{i}", cpu="1")
+        )
+    desk.cycle()
+    assert len(desk.world.evictions) == 8
+    assert len(looks) <= 2
+
+
+def test_for_equal_members_nodes_are_not_looked_at_again(looks):
+    desk = full(10, 6)
+    desk.feed(group("gang", 24, phase="Inqueue", priorityClassName="high"))
+    desk.feed(*(pod(f"gang-{i}", "gang", cpu="1") for i in range(24)))
+    desk.cycle()
+    assert len(desk.world.evictions) == 24
+    assert len(looks) <= 8
