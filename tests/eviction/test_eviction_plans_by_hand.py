@@ -11,6 +11,7 @@ from builders import Desk, group, node, pod, priority_class, queue
 from pumice.actions.eviction import asking, exhaustive, plan, rules, trimming, units, victim_sets
 from pumice.actions.eviction.plan import Plan
 from pumice.framework import subject
+from pumice.model.statuses import Status
 
 PREEMPT = """
 actions: "preempt"
@@ -64,7 +65,7 @@ class Hand:
         return {member.name: member.node.name for member in self.plan.members}
 
     def statuses(self):
-        return {task.name: (task.status, task.node and task.node.name) for task in self.desk.cluster.tasks.values()}
+        return {task.name: (task.status, task.node) for task in self.desk.cluster.tasks.values()}
 
 
 ANYWHERE = {}
@@ -86,6 +87,15 @@ def test_who_is_not_needed_is_spared_the_dearest_first():
     trimming.trim(hand.plan)
     assert hand.victims() == ["low-0"]
     assert hand.homes() == {"asks-0": "m"}
+
+
+def test_of_several_who_are_not_needed_each_is_spared():
+    running = {name: (0, rank, [("m", 2)]) for name, rank in (("a", "low"), ("b", "mid"), ("c", "mid"), ("d", "mid"))}
+    hand = Hand(nodes={"m": 8}, running=running, asks=[(2, ANYWHERE)])
+    hand.take("a-0", "b-0", "c-0", "d-0")
+    hand.place(asks_0="m")
+    trimming.trim(hand.plan)
+    assert hand.victims() == ["a-0"]
 
 
 @pytest.mark.parametrize("sizes", [(2, 2), (1, 3), (3, 1)])
@@ -132,6 +142,21 @@ def test_members_are_back_where_they_were_if_sparing_somebody_moves_them_in_vain
     assert hand.statuses() == before
 
 
+def test_a_member_is_back_beside_its_victim_if_its_moving_brings_back_more_than_the_queue_may_hold():
+    """Without mid-0 it moves to n, where low-0 is of no use to it; with both of them back the queue holds too much."""
+    limit = queue("default", capability={"cpu": "5"})
+    running = {"mid": (0, "mid", [("m", 3)]), "low": (0, "low", [("m", 1)])}
+    asks = [(2, ANYWHERE)]
+    hand = Hand(nodes={"m": 4, "n": 2}, running=running, asks=asks, more=", {name: capacity}", also=[limit])
+    hand.take("mid-0", "low-0")
+    hand.place(asks_0="m")
+    trimming.trim(hand.plan)
+    assert hand.victims() == ["mid-0"]
+    assert hand.homes() == {"asks-0": "m"}
+    assert hand.statuses()["asks-0"] == (Status.PIPELINED, hand.desk.node("m"))
+    assert hand.statuses()["mid-0"][0] == Status.RELEASING
+
+
 def test_a_gang_goes_in_part_if_what_it_can_spare_is_enough():
     running = {"low": (1, "low", [("m", 2), ("m", 2), ("m", 2)])}
     hand = Hand(nodes={"m": 6}, running=running, asks=[(4, ANYWHERE)])
@@ -144,13 +169,14 @@ def test_a_gang_goes_in_part_if_what_it_can_spare_is_enough():
 
 @pytest.mark.parametrize("least", [2, 3])
 def test_a_gang_goes_whole_if_no_part_that_it_can_spare_is_enough(least):
-    running = {"low": (least, "low", [("m", 2), ("m", 2), ("m", 2)]), "other": (0, "low", [("m", 1)])}
-    hand = Hand(nodes={"m": 7}, running=running, asks=[(4, ANYWHERE)])
+    running = {"low": (least, "low", [("m", 2), ("m", 2), ("m", 2)]), "other": (0, "low", [("n", 1), ("n", 1)])}
+    there = {"nodeSelector": {"is": "n"}}
+    hand = Hand(nodes={"m": 6, "n": 2}, running=running, asks=[(4, {"nodeSelector": {"is": "m"}}), (2, there)])
+    hand.take("other-0", "other-1")
     hand.take("low-0", "low-1", "low-2", whole=True)
-    hand.take("other-0")
-    hand.place(asks_0="m")
+    hand.place(asks_0="m", asks_1="n")
     trimming.trim(hand.plan)
-    assert hand.victims() == ["low-0", "low-1", "low-2"]
+    assert hand.victims() == ["low-0", "low-1", "low-2", "other-0", "other-1"]
 
 
 def test_other_victims_stay_in_a_plan_that_takes_a_part_of_a_gang():
