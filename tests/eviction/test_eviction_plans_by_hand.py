@@ -11,6 +11,7 @@ from builders import Desk, group, node, pod, priority_class, queue
 from pumice.actions.eviction import asking, exhaustive, plan, rules, trimming, units, victim_sets
 from pumice.actions.eviction.plan import Plan
 from pumice.framework import subject
+from pumice.framework.runs import Step
 from pumice.model.statuses import Status
 
 PREEMPT = """
@@ -20,9 +21,13 @@ tiers:
 - plugins: [{name: gang, enablePreemptable: false}, {name: predicates}, {name: nodeorder}%s]
 """
 
+ANYWHERE = {}
+
 
 class Hand:
     """Nodes full of pods of jobs, and a plan for a job that asks, which is made by hand."""
+
+    members_mind = ANYWHERE
 
     def __init__(self, *, nodes, running, asks, minimum=None, more="", also=()):
         self.desk = Desk(PREEMPT % more).feed(
@@ -37,7 +42,7 @@ class Hand:
         least = len(asks) if minimum is None else minimum
         self.desk.feed(group("asks", least, phase="Inqueue", priorityClassName="high"), *also)
         for i, (cpu, spec) in enumerate(asks):
-            self.desk.feed(pod(f"asks-{i}", "asks", cpu=str(cpu), **spec))
+            self.desk.feed(pod(f"asks-{i}", "asks", cpu=str(cpu), **self.members_mind, **spec))
         session = self.desk.session()
         self.members = [self.desk.task(f"asks-{i}") for i in range(len(asks))]
         job = self.members[0].job
@@ -58,6 +63,11 @@ class Hand:
         for name, on in where.items():
             assert self.plan.settle(self.desk.task(name.replace("_", "-")), self.desk.node(on).row)
 
+    def trim(self):
+        """Spare whom the plan can do without; it is still victims that members are said to wait for."""
+        trimming.trim(self.plan)
+        assert all(run.evicted for run in self.plan.statement.runs if run.step is Step.PIPELINE)
+
     def victims(self):
         return sorted(task.name for task in self.plan.victims)
 
@@ -68,14 +78,15 @@ class Hand:
         return {task.name: (task.status, task.node) for task in self.desk.cluster.tasks.values()}
 
 
-ANYWHERE = {}
-
-
-@pytest.fixture(params=["few", "many"], autouse=True)
-def _size(request, monkeypatch):
-    """Plans are trimmed by trying where they are small, else by numbers where these say enough."""
+@pytest.fixture(params=["few", "many", "minding"], autouse=True)
+def _kind(request, monkeypatch):
+    """Plans are trimmed by trying where they are small, else by numbers where these say enough; not where members mind other pods."""
     if request.param == "many":
         monkeypatch.setattr(plan, "SMALL", 0)
+    if request.param == "minding":
+        term = {"topologyKey": "is", "labelSelector": {"matchLabels": {"app": "of nobody"}}}
+        apart = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+        monkeypatch.setattr(Hand, "members_mind", {"affinity": apart})
 
 
 def test_who_is_not_needed_is_spared_the_dearest_first():
@@ -84,7 +95,7 @@ def test_who_is_not_needed_is_spared_the_dearest_first():
     )
     hand.take("low-0", "mid-0")
     hand.place(asks_0="m")
-    trimming.trim(hand.plan)
+    hand.trim()
     assert hand.victims() == ["low-0"]
     assert hand.homes() == {"asks-0": "m"}
 
@@ -94,7 +105,7 @@ def test_of_several_who_are_not_needed_each_is_spared():
     hand = Hand(nodes={"m": 8}, running=running, asks=[(2, ANYWHERE)])
     hand.take("a-0", "b-0", "c-0", "d-0")
     hand.place(asks_0="m")
-    trimming.trim(hand.plan)
+    hand.trim()
     assert hand.victims() == ["a-0"]
 
 
@@ -105,7 +116,7 @@ def test_who_is_needed_goes(sizes):
     hand.take("low-0", "mid-0")
     hand.place(asks_0="m")
     before = hand.statuses()
-    trimming.trim(hand.plan)
+    hand.trim()
     assert hand.victims() == ["low-0", "mid-0"]
     assert hand.statuses() == before
 
@@ -114,7 +125,7 @@ def test_a_victim_is_spared_if_the_member_beside_it_finds_room_elsewhere():
     hand = Hand(nodes={"m": 2, "n": 2}, running={"low": (0, "low", [("m", 2)])}, asks=[(2, ANYWHERE)])
     hand.take("low-0")
     hand.place(asks_0="m")
-    trimming.trim(hand.plan)
+    hand.trim()
     assert hand.victims() == []
     assert hand.homes() == {"asks-0": "n"}
 
@@ -124,7 +135,7 @@ def test_a_victim_is_not_spared_if_there_is_room_elsewhere_for_one_of_two_member
     hand.take("low-0")
     hand.place(asks_0="m", asks_1="m")
     before = hand.statuses()
-    trimming.trim(hand.plan)
+    hand.trim()
     assert hand.victims() == ["low-0"]
     assert hand.statuses() == before
     assert [member.name for member in hand.plan.members] == ["asks-0", "asks-1"]
@@ -137,7 +148,7 @@ def test_members_are_back_where_they_were_if_sparing_somebody_moves_them_in_vain
     hand.take("low-0", "low-1", whole=True)
     hand.place(asks_0="m", asks_1="n")
     before = hand.statuses()
-    trimming.trim(hand.plan)
+    hand.trim()
     assert hand.victims() == ["low-0", "low-1"]
     assert hand.statuses() == before
 
@@ -150,7 +161,7 @@ def test_a_member_is_back_beside_its_victim_if_its_moving_brings_back_more_than_
     hand = Hand(nodes={"m": 4, "n": 2}, running=running, asks=asks, more=", {name: capacity}", also=[limit])
     hand.take("mid-0", "low-0")
     hand.place(asks_0="m")
-    trimming.trim(hand.plan)
+    hand.trim()
     assert hand.victims() == ["mid-0"]
     assert hand.homes() == {"asks-0": "m"}
     assert hand.statuses()["asks-0"] == (Status.PIPELINED, hand.desk.node("m"))
@@ -162,7 +173,7 @@ def test_a_gang_goes_in_part_if_what_it_can_spare_is_enough():
     hand = Hand(nodes={"m": 6}, running=running, asks=[(4, ANYWHERE)])
     hand.take("low-0", "low-1", "low-2", whole=True)
     hand.place(asks_0="m")
-    trimming.trim(hand.plan)
+    hand.trim()
     assert len(hand.victims()) == 2
     assert hand.homes() == {"asks-0": "m"}
 
@@ -175,7 +186,7 @@ def test_a_gang_goes_whole_if_no_part_that_it_can_spare_is_enough(least):
     hand.take("other-0", "other-1")
     hand.take("low-0", "low-1", "low-2", whole=True)
     hand.place(asks_0="m", asks_1="n")
-    trimming.trim(hand.plan)
+    hand.trim()
     assert hand.victims() == ["low-0", "low-1", "low-2", "other-0", "other-1"]
 
 
@@ -185,7 +196,7 @@ def test_other_victims_stay_in_a_plan_that_takes_a_part_of_a_gang():
     hand.take("low-0", "low-1", whole=True)
     hand.take("mid-0")
     hand.place(asks_0="m", asks_1="n")
-    trimming.trim(hand.plan)
+    hand.trim()
     victims = hand.victims()
     assert (len(victims), victims[-1]) == (2, "mid-0")
     assert hand.homes() == {"asks-0": "m", "asks-1": "n"}
@@ -197,7 +208,7 @@ def test_a_plan_that_takes_somebody_of_no_use_to_its_queue_s_limit_spares_them_a
     hand = Hand(nodes={"m": 2, "n": 4}, running=running, asks=[(2, ANYWHERE)], more=", {name: capacity}", also=[limit])
     hand.take("low-0", "low-1")
     hand.place(asks_0="n")
-    trimming.trim(hand.plan)
+    hand.trim()
     assert len(hand.victims()) == 1  # one of them makes room below the limit
 
 
