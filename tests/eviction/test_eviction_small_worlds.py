@@ -162,6 +162,21 @@ def test_that_nobody_may_go_is_forgotten_when_a_queue_may_give_more():
     assert len(desk.world.evictions) == 1
 
 
+def test_that_nobody_may_go_is_forgotten_when_dues_become_smaller_with_the_cluster():
+    text = CONFIG % ("reclaim", "[{name: gang}, {name: conformance}]", ", {name: proportion, enableReclaimable: false}")
+    desk = Desk(text).feed(node("m", "2", labels={"is": "m"}), node("n", "2"), queue("q"), queue("p"))
+    desk.feed(
+        group("old", 0, phase="Running", queue="q"), *(pod(f"old-{i}", "old", cpu="1", node="m") for i in range(2))
+    )
+    desk.feed(group("asks", 1, phase="Inqueue", queue="p"), pod("asks-0", "asks", cpu="1", nodeSelector={"is": "m"}))
+    for _ in range(2):
+        desk.cycle()
+        assert desk.world.evictions == []
+    desk.modify(node("n", "100m"))
+    desk.cycle()
+    assert len(desk.world.evictions) == 1
+
+
 # -- how little is looked at -----------------------------------------------------------------------------------
 
 
