@@ -96,7 +96,7 @@ class EqualClaimants:
             yield
 
     def place(self, plan: Plan, tasks: Sequence[Task], done: Callable[[], bool]) -> bool:
-        """Place the pod of a claimant that is like the last one; False, with nothing done, if it has to be looked for a node in full."""
+        """Place the pod of a claimant that is like the last one; False, with what was tried still in the plan, if it has to be looked for a node in full."""
         order, self._order = self._order, None
         usual = self._in_vain < IN_VAIN and plan.session.shortcuts.equal_claimants
         kind = _kind(plan, tasks) if usual else None
@@ -112,7 +112,6 @@ class EqualClaimants:
             return False
         row = first[2]
         if not plan.add_step(tasks[0], row, found) or not self._is_full(plan, row) or not done():
-            plan.start_again()
             return False
         plan.is_trimmed = True
         order.remove(first)

@@ -160,7 +160,6 @@ class Offers:
     def look_ahead(self, plan: Plan, member: Task) -> OpenNodes | None:
         """Return what is known of all nodes for a member, where what is done on one of them says nothing about another; None if it may, or if there is room without victims."""
         evaluation = plan.evaluation(member)
-        evaluation.mask(released=True)
         if not self._by_priority or self._rules.within or not _is_apart(plan, member, evaluation):
             return None
         columns = candidate_columns.columns(self._session, self._rules, member)
@@ -228,8 +227,8 @@ def _is_apart(plan: Plan, member: Task, evaluation: Evaluation) -> bool:
         and plan.rules.judges_apart
         and plan.rules.simulation is None
         and plan.session.evaluator.sampler is None
+        and not evaluation.mask(released=True).any()
         and evaluation.is_by_amounts(released=True)
         and not evaluation.is_stepwise(released=True)
         and plan.rows(member) is None
-        and not evaluation.mask(released=True).any()
     )
