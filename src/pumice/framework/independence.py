@@ -181,6 +181,11 @@ class Victims:
         """Whether votes know what a claimant asks for and what its job holds."""
         return self._votes_read(Reads.COLUMNS)
 
+    @functools.cached_property
+    def votes_count_who_goes(self) -> bool:
+        """Whether votes know what jobs hold with those gone who are offered before."""
+        return self._votes_read(Reads.OTHER_NODES)
+
     def _votes_read(self, reads: Reads) -> bool:
         return any(each.reads & reads for each in self._voices)
 

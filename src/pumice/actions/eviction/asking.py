@@ -11,7 +11,6 @@ import numpy as np
 
 from pumice.actions.eviction import votes
 from pumice.actions.placing import minimum
-from pumice.framework.reads import Reads
 from pumice.framework.reasons import OfQueue
 
 if TYPE_CHECKING:
@@ -61,7 +60,7 @@ def is_anybody_offered(rules: Rules, claimant: Task, sources: Iterable[Job], *, 
         return next(unprotected, None) is not None
     size = FEW  # as a rule one of the first is offered
     while chunk := list(itertools.islice(unprotected, size)):
-        asked = [chunk, *([task] for task in chunk)] if rules.reads & Reads.OTHER_NODES else [chunk]
+        asked = [chunk, *([task] for task in chunk)] if rules.facts.votes_count_who_goes else [chunk]
         if any(votes.ask(rules, kind, some) for some in asked for kind in kinds):
             return True
         size = min(2 * size, TOGETHER)
