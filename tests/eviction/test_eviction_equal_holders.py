@@ -8,6 +8,8 @@ import pytest
 
 from builders import Desk, group, node, pod, priority_class
 from pumice.actions.eviction.equal_holders import EqualHolders
+from pumice.framework import independence
+from pumice.framework.reads import NOTHING
 
 CONFIG = """
 actions: "allocate, preempt"
@@ -20,8 +22,10 @@ CRITICAL = {"priorityClassName": "system-node-critical"}
 
 def voters(*tiers, final_veto=False, blind=True):
     """Rules by which so many functions vote about victims in each tier."""
-    extension = SimpleNamespace(tiers=[["voter"] * count for count in tiers], final_veto=final_veto)
-    return SimpleNamespace(is_blind=blind, name="preempt", extension=lambda: extension)
+    extension = SimpleNamespace(
+        tiers=[[SimpleNamespace(reads=NOTHING)] * count for count in tiers], final_veto=final_veto
+    )
+    return SimpleNamespace(is_blind=blind, name="preempt", facts=independence.Victims(extension, []))
 
 
 class Held:

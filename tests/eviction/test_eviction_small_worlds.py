@@ -208,12 +208,3 @@ def test_for_claimants_like_the_one_before_nodes_are_not_looked_at_again(looks):
     desk.cycle()
     assert len(desk.world.evictions) == 8
     assert len(looks) <= 2
-
-
-def test_for_equal_members_nodes_are_not_looked_at_again(looks):
-    desk = full(10, 6)
-    desk.feed(group("gang", 24, phase="Inqueue", priorityClassName="high"))
-    desk.feed(*(pod(f"gang-{i}", "gang", cpu="1") for i in range(24)))
-    desk.cycle()
-    assert len(desk.world.evictions) == 24
-    assert len(looks) <= 8

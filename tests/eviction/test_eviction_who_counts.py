@@ -8,7 +8,6 @@ import pytest
 
 from builders import Desk, group, node, pod, priority_class, queue
 from pumice.actions.eviction import asking, equal_rivals, plan, ranking, rules, telling, units, votes
-from pumice.framework.points import Reads
 from pumice.model.resources import PODS
 
 CONFIG = """
@@ -28,11 +27,14 @@ def classes():
 # -- rules -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("plugins", "nothing"), [("{name: priority}, {name: gang}", True), ("{name: drf}", False)])
-def test_an_action_reads_what_any_of_its_functions_reads(plugins, nothing):
-    asked = rules.Preempt(Desk(CONFIG % ("preempt", f"[{plugins}]", FIT)).session())
-    assert (asked.reads == Reads(0)) is nothing
-    assert all(each.reads & asked.reads == each.reads for each in asked.functions())
+@pytest.mark.parametrize(
+    ("plugins", "numbers", "amounts", "gone"),
+    [("{name: priority}, {name: gang}", True, False, False), ("{name: priority}, {name: drf}", False, True, True)],
+)
+def test_votes_know_what_any_of_them_reads(plugins, numbers, amounts, gone):
+    facts = rules.Preempt(Desk(CONFIG % ("preempt", f"[{plugins}]", FIT)).session()).facts
+    assert (facts.votes_go_by_numbers, facts.votes_go_by_priority) == (numbers, numbers)
+    assert (facts.votes_know_amounts, facts.votes_count_who_goes, facts.votes_know_jobs) == (amounts, gone, False)
 
 
 def test_pods_and_what_nobody_offers_are_no_loss():
