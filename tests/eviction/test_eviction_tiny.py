@@ -13,7 +13,7 @@ import tiny_lives
 import tiny_worlds
 
 from drawing import FUZZ, drawn
-from pumice.actions.eviction import exhaustive, search
+from pumice.actions.eviction import exhaustive, search, trimming
 
 WORLDS = drawn(2000, 40)
 LIVES = drawn(400, 12)
@@ -54,6 +54,8 @@ MENDED = (
     ("the same on one node", 303060, "reclaim"),
     ("the same of two jobs in gangreclaim", 302224, "gangreclaim"),
     ("who would come back still has a say in which tier decides", 301406, "preempt"),
+    ("a member that waits for room counts for no vote about its job", 500118, "preempt"),
+    ("members who find no room beside others of their job ask for themselves", 500054, "reclaim"),
     ("whose next plans do not last goes on to the claimant's pods, however far away that is", 20208, "reclaim"),
     ("the same in gangreclaim", 20208, "gangreclaim"),
 )
@@ -88,6 +90,15 @@ def test_what_is_found_among_many_passes_every_rule_too(action, monkeypatch):
 def test_a_rule_that_was_broken_once_holds(seed, action):
     check = tiny_checks.Check(seed, action)
     assert not check.findings, "\n".join(map(str, check.findings))
+
+
+def test_of_a_gang_that_was_taken_whole_no_more_goes_than_is_needed_where_not_every_combination_is_tried(monkeypatch):
+    monkeypatch.setattr(exhaustive, "MOST", 0)
+    check = tiny_checks.Check(520144, "gangpreempt")
+    assert check.ran.evictions == ["a/j0-2"]
+    assert not check.findings
+    monkeypatch.setattr(trimming, "_take_a_part", lambda *_: None)
+    assert len(tiny_checks.Check(520144, "gangpreempt").ran.evictions) == 3
 
 
 @pytest.mark.parametrize(("seed", "action"), [each[1:] for each in ENDED], ids=[each[0] for each in ENDED])

@@ -68,7 +68,7 @@ class Check:
         placed, served = set(self.ran.binds), set()
         for claimant, victims, number, first in self.ran.plans:
             plan = self._plan(scene, claimant, victims, number, first)
-            if plan is None or any(pod.group in served - {claimant} for pod in plan.gone):
+            if plan is None or any(pod.group in served for pod in plan.gone):
                 self.notes["plans that cannot be told apart" if plan is None else "takes from who waits"] += 1
                 return
             placed |= {member.key for member, _ in plan.where}

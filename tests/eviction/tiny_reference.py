@@ -288,8 +288,12 @@ class Reference:
             return False
         allowed = list(self.plans())
         taking = [plan for plan in allowed if any(p.key in names for p in plan.gone)]
-        if not taking or self.due(()) is not None:
+        if not taking:
             return False
+        if self.due(()) is not None:
+            # Whoever finds no room beside them may ask next.
+            waiting = {pod.key for pod in self.scene.seen.members[self.key] if pod.state == "pending"}
+            return False if waiting <= set(self._place(self.scene, self.key, ())) else None
         # other jobs are asked about before the own one (actions 4.2, 4.3)
         others = [plan for plan in allowed if not any(p.group == self.key for p in plan.gone)]
         if not any(self.due(plan.gone) for plan in others):
