@@ -53,7 +53,9 @@ class Reference:
         if scene.policy.lists("pdb") and scene.budgets_broken(plan.gone):
             yield "protection (23): pdb allows fewer"
         if scene.action not in ("preempt", "gangpreempt"):
-            reason = scene.takes_from(self.key, plan.gone, whole, strict=strict)
+            # A job with a minimum of one is no gang (26), which would be judged once.
+            gangs = {job for job in whole if scene.seen.groups[job].minimum > 1}
+            reason = scene.takes_from(self.key, plan.gone, gangs, strict=strict)
             if reason:
                 yield f"protection (23): {reason}"
         yield from self._minimums(plan, whole, members)
