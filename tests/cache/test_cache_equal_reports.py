@@ -21,7 +21,7 @@ from pumice.model.phases import Phases
 
 # ---- the same, of each job by itself
 
-told_together = standings._news
+told_together = standings.news_of_cycle
 
 
 def told_apart(session):
@@ -56,7 +56,7 @@ def change(phases, statuses):
 
 
 APART = [
-    (standings, "_news", told_apart),
+    (standings, "news_of_cycle", told_apart),
     (Findings, "condition_all", condition_each),
     (publishing, "_leaves_reasons", lambda _told: False),
     (WritePaces, "puts_off", puts_off),

@@ -35,7 +35,7 @@ def told(steps, few):
                 made.settle(sent, what)
             made.cycle(seconds=gap)
             found.append([(type(each).__name__, each.name) for each in made.world.of(Bind, Read)])
-            looks = [binding.next_look for binding in made.cache.assumptions._bindings.values()]
+            looks = [binding.next_look for binding in made.cache.assumptions._bindings.values()]  # noqa: SLF001  when something is due about each is up to nobody else
             assert not looks or made.cache.assumptions.next_wake() <= min(looks)
         return found
     finally:

@@ -245,7 +245,7 @@ def test_what_is_wanted_again_is_not_taken_back_later():
     task = desk.task("g-0")
     claim, other = (ClaimGrant(namespace="a", claim=name, uid="u", pod="g-0", pod_uid=task.uid) for name in "cd")
     preparing = desk.cache.assumptions.preparing
-    preparing._written[task.uid] = Prepare(
+    preparing._written[task.uid] = Prepare(  # noqa: SLF001  what a claim that was asked for meanwhile leaves
         namespace="a", name="g-0", uid=task.uid, node="n1", preparations=(*prepare.preparations, claim, other)
     )
     desk.settle(prepare, "conflict").apply()

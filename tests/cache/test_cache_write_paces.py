@@ -135,8 +135,10 @@ def test_plugins_that_take_turns_in_refusing_a_group_are_each_told_once():
     made = Desk().feed(group("g", 1))
     job = made.session().cluster.jobs["a/g"]
     for number in range(10):
-        made.cache.publisher._notice([(job, f"cpu {number} short"), (job, f"memory {number} short")])
-        made.cache.publisher._notice([(job, f"memory {number} short")])
+        for reasons in (("cpu", "memory"), ("memory",)):
+            session = made.session()
+            session.findings.notices += [(job, f"{each} {number} short") for each in reasons]
+            made.cache.publish(session)
     assert [note[2] for note in made.world.notes] == ["cpu 0 short", "memory 0 short"]
 
 

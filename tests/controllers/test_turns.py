@@ -380,8 +380,8 @@ def stood_by(jobs):
 
 def test_who_stands_by_keeps_nothing_of_what_has_gone_and_looks_at_all_that_is_there_when_it_leads():
     counting, turns = stood_by(1200)
-    assert len(turns.queue) <= engine._FEW_WAITING + 1
-    assert turns.observed._vanished == {}
+    assert len(turns.queue) <= engine.FEW_WAITING + 1
+    assert turns.observed._vanished == {}  # noqa: SLF001  memory that is given back shows nowhere else
     turns.feed(kinds.POD, "ADDED", of("stays", 100_000))
     turns.feed(kinds.POD, "DELETED", of("stays", 100_000))
     looked(turns)
@@ -391,7 +391,7 @@ def test_who_stands_by_keeps_nothing_of_what_has_gone_and_looks_at_all_that_is_t
 def test_who_leads_looks_at_what_has_gone():
     _, turns = stood_by(1)
     looked(turns)
-    for number in range(2 * engine._FEW_WAITING):
+    for number in range(2 * engine.FEW_WAITING):
         turns.feed(kinds.JOB, "ADDED", a_job(f"k{number}", 1000 + 2 * number))
         turns.feed(kinds.JOB, "DELETED", a_job(f"k{number}", 1001 + 2 * number))
-    assert len(turns.queue) == 2 * engine._FEW_WAITING
+    assert len(turns.queue) == 2 * engine.FEW_WAITING

@@ -23,14 +23,14 @@ from pumice.controllers.volcano.jobs import pod_groups, statuses
     ],
 )
 def test_amounts_of_a_group_that_are_equal_are_no_change(old, new, differs):
-    assert pod_groups._differs({"minResources": old}, {"minResources": new}, "minResources") is differs
+    assert pod_groups.differs({"minResources": old}, {"minResources": new}, "minResources") is differs
 
 
 def test_counts_wait_for_a_pause_from_the_last_write():
-    job, members, pause = SimpleNamespace(written=1_000_000_000), SimpleNamespace(all=[]), statuses._PAUSE
+    job, members, pause = SimpleNamespace(written=1_000_000_000), SimpleNamespace(all=[]), statuses.PAUSE
 
     def due(later):
-        return statuses._due(job, members, SimpleNamespace(now=job.written + later, busy=False), 0) - job.written
+        return statuses.due_at(job, members, SimpleNamespace(now=job.written + later, busy=False), 0) - job.written
 
     assert due(0) == due(pause - 1) == pause
     assert due(pause) == pause
@@ -48,6 +48,6 @@ def test_counts_do_not_wait_for_a_clock_that_is_ahead(ahead, waits):
     status = {"containerStatuses": [{"state": {"terminated": {"finishedAt": told}}}]}
     pod = {"metadata": {"name": "p", "creationTimestamp": timestamp.format_timestamp(now - duration.HOUR)}, "status": status}  # fmt: skip
     job, members = SimpleNamespace(written=now - duration.MINUTE), SimpleNamespace(all=[SimpleNamespace(pod=pod)])
-    due = statuses._due(job, members, SimpleNamespace(now=now, busy=False), 0)
+    due = statuses.due_at(job, members, SimpleNamespace(now=now, busy=False), 0)
     assert (due > now) is waits
-    assert due <= now + statuses._PAUSE
+    assert due <= now + statuses.PAUSE

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 
 from builders import Desk, group, metadata, node, pod, priority_class, queue
+from pumice.framework.shortcuts import ALL
 
 PLUGINS = {
     "preempt": ("preempt", "[{name: priority}, {name: gang}, {name: conformance}]", ""),
@@ -35,10 +36,10 @@ def configuration(name, more=""):
     return f'actions: "enqueue, allocate, {action}"\n{more}tiers:\n- plugins: {first}\n- plugins: {listed}\n'
 
 
-def crowd(seed, name):
+def crowd(seed, name, taken=ALL):
     """Return a desk with a crowd at it, whose claimants have not been served."""
     pick = random.Random(seed)  # noqa: S311  a world, not a secret
-    desk = Desk(configuration(name), queues=("root",))
+    desk = Desk(configuration(name), queues=("root",), taken=taken)
     desk.feed(*(priority_class(f"p{value}", value) for value in (5, 10, 50, 100)))
     limits = {"annotations": {"volcano.sh/nodegroup-resource-limits": '{"g": {"cpu": "9"}}'}}
     desk.feed(*([queue("branch", deserved={"cpu": "9"})] if name == "reclaim, tree" else []))

@@ -93,7 +93,7 @@ class Life:
             holds = {uid: (hold.node, hold.victims) for uid, hold in self.scheduler.reservations.holds.items()}
             order = [list(model.pending_jobs), {record.name: list(record.tasks) for record in model.nodes.records}]
             explained = [record.explain(key) for key in sorted(model.jobs)]
-            said.append((record.trace(), explained, holds, order, self.scheduler._wake, self.cluster.sent))
+            said.append((record.trace(), explained, holds, order, self.scheduler.wake, self.cluster.sent))
             self.cluster.sent = []
             if self.pick.random() < 0.4:
                 # The API server is slow: what was sent is not performed before the next cycle.

@@ -63,7 +63,7 @@ class Restless(Life):
     def rests(self):
         """Name who would be left out of the next cycle, if nothing happened."""
         kept = self.scheduler.engine.lasting.get("resting")
-        return sorted(kept._noted) if kept is not None else []
+        return sorted(kept.noted) if kept is not None else []
 
     def _go_on(self):
         pick = self.pick

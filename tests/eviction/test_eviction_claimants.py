@@ -60,9 +60,9 @@ class Watched:
 
     def _counted(self, put_back):
         def counted(order, outlook, row):
-            before = len(order._back)
+            before = len(order.back)
             put_back(order, outlook, row)
-            self.back += len(order._back) > before
+            self.back += len(order.back) > before
 
         return counted
 
@@ -90,7 +90,7 @@ def test_claimants_are_served_like_the_one_before_on_fresh_nodes_and_on_such_as_
 
 def test_what_comes_in_vain_is_not_tried_forever(monkeypatch):
     tries = []
-    up_to_date = EqualClaimants._up_to_date
+    up_to_date = EqualClaimants._up_to_date  # noqa: SLF001  how often it is tried shows nowhere else
     monkeypatch.setattr(EqualClaimants, "_up_to_date", lambda *args: tries.append(1) or up_to_date(*args))
     monkeypatch.setattr(EqualClaimants, "_is_full", lambda *_: False)
     desk, waves = throng(0, "preempt")
@@ -100,7 +100,7 @@ def test_what_comes_in_vain_is_not_tried_forever(monkeypatch):
 
 def test_nodes_come_in_the_order_in_which_they_would_be_found_one_by_one(monkeypatch):
     compared = []
-    first = offers.Offers._first
+    first = offers.Offers._first  # noqa: SLF001  compared wherever it is used
 
     def checked(market, *about):
         kind, plan, member, left, scores = about
@@ -129,7 +129,7 @@ def test_a_search_that_broke_down_remembers_no_claimant(monkeypatch):
         broken.append(self._proposers.equals)
         return seek(self, *args)
 
-    seek = search.Search._seek
+    seek = search.Search._seek  # noqa: SLF001  whom a search knows shows nowhere else
     monkeypatch.setattr(search.Search, "_seek", noted)
     desk, waves = throng(0, "preempt")
     monkeypatch.setattr(type(desk.session().breakdowns), "has", lambda *_: True)

@@ -56,7 +56,7 @@ class Watched:
         self.wrong = []
         with pytest.MonkeyPatch.context() as patched:
             patched.setattr(equal_rivals, "is_one", self._rivals(equal_rivals.is_one))
-            patched.setattr(judge.Door, "_go_apart", self._sets(judge.Door._go_apart))
+            patched.setattr(judge.Door, "go_apart", self._sets(judge.Door.go_apart))
             self.equals = [decided(name), decided(name, world=herd)]
             for seed in SEEDS:
                 crowd(seed, name).cycle()
@@ -81,16 +81,16 @@ class Watched:
         def checked(door, going):
             told = go_apart(door, going)
             if told and len(going) > 1:
-                plan, row = door._plan, going[0].tasks[0].node.row
+                plan, row = door.plan, going[0].tasks[0].node.row
                 with plan.statement.trial():
                     may_go = True
                     for unit in going:
-                        may_go &= units.may_all_go(plan.rules, plan.statement, door._member, unit.tasks)
+                        may_go &= units.may_all_go(plan.rules, plan.statement, door.member, unit.tasks)
                         plan.statement.evict(unit.tasks, plan.rules.name)
                     may_go &= plan.leaves_gangs_whole(going)
-                    fits = plan.fits(door._member, row)
-                alike = not door.by_numbers or door._passes(row, going) == fits
-                self._note("sets", may_go and alike, door._member.key, going, count=fits)
+                    fits = plan.fits(door.member, row)
+                alike = not door.by_numbers or door.passes(row, going) == fits
+                self._note("sets", may_go and alike, door.member.key, going, count=fits)
             return told
 
         return checked
@@ -111,7 +111,7 @@ def test_the_long_way_says_what_shortcuts_say(watched):
 def test_what_is_known_of_equals_decides_nothing(watched, monkeypatch):
     monkeypatch.setattr(equal_rivals, "is_one", lambda _rules, _plan, _job: False)
     monkeypatch.setattr(set_order, "are_equal", lambda _choices: False)
-    monkeypatch.setattr(trimming, "_is_needed", lambda _plan, _unit: False)
+    monkeypatch.setattr(trimming, "is_needed", lambda _plan, _unit: False)
     monkeypatch.setattr(ways, "is_only_one", lambda _job, _members: False)
     assert [decided(watched.name), decided(watched.name, world=herd)] == watched.equals
 
@@ -143,7 +143,7 @@ def test_sets_of_equals_come_as_sets_of_others_do(count, asked, lacking, whole):
 def one_by_one(statement, tasks, reason):
     """Evict tasks, each told of before the next goes."""
     for task in tasks:
-        statement._apply(Step.EVICT, Status.RELEASING, [task], [task.node], None, reason=reason)
+        statement._apply(Step.EVICT, Status.RELEASING, [task], [task.node], None, reason=reason)  # noqa: SLF001  what `evict` does for all at once
 
 
 @pytest.mark.parametrize("name", ["preempt", "preempt, drf", "reclaim, proportion", "reclaim, tree"])
@@ -156,7 +156,7 @@ def test_victims_that_go_together_are_those_that_would_go_one_by_one(name, monke
 @pytest.mark.parametrize("action", ["gangpreempt", "gangreclaim"])
 def test_the_lists_that_gang_forms_keep_hold_everybody_who_may_go(action, monkeypatch):
     compared = []
-    of_jobs = gang_rules.GangRules._of_jobs
+    of_jobs = gang_rules.GangRules._of_jobs  # noqa: SLF001  compared wherever it is used
 
     def checked(self, claimant, jobs):
         found = of_jobs(self, claimant, jobs)

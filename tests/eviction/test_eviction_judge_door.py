@@ -100,13 +100,13 @@ def test_numbers_decide_alone_where_nothing_but_room_does(plan, alone):
     ],
 )
 def test_pods_go_one_by_one_where_no_gang_is_left_in_part_and_none_protects_the_others(going, options, apart):
-    assert bool(judge.Door(Plan(**options), member(1))._go_apart(going)) is apart
+    assert bool(judge.Door(Plan(**options), member(1)).go_apart(going)) is apart
 
 
 def test_a_task_of_no_job_keeps_no_minimum():
     alone = unit()
     alone.tasks[0].job = None
-    assert not judge.Door(Plan(), member(1))._go_apart([alone])
+    assert not judge.Door(Plan(), member(1)).go_apart([alone])
 
 
 @pytest.mark.parametrize(
@@ -123,13 +123,13 @@ def test_a_task_of_no_job_keeps_no_minimum():
 def test_room_is_what_is_idle_and_what_is_freed(needed, unoffered, units_going, passes):
     evaluation = Evaluation()
     door = judge.Door(Plan(evaluation), member(*needed, unoffered=unoffered))
-    assert door._passes(1, [unit() for _ in range(units_going)]) is passes
+    assert door.passes(1, [unit() for _ in range(units_going)]) is passes
     assert len(evaluation.asked) == passes
 
 
 def test_filters_are_asked_about_the_node_without_those_who_go():
     evaluation = Evaluation()
-    judge.Door(Plan(evaluation), member(1, 1))._passes(1, [unit(), unit()])
+    judge.Door(Plan(evaluation), member(1, 1)).passes(1, [unit(), unit()])
     (((rows, used, non_zero, waiting), options),) = evaluation.asked
     assert (rows.tolist(), used.tolist(), non_zero.tolist(), waiting.tolist()) == ([1], [[3, 3]], [[1, 1]], [[2, 2]])
     assert options == {"released": True}
@@ -137,12 +137,12 @@ def test_filters_are_asked_about_the_node_without_those_who_go():
 
 @pytest.mark.parametrize(("said", "passes"), [(None, True), (True, True), (False, False)])
 def test_what_filters_say_counts_and_saying_nothing_is_consent(said, passes):
-    assert judge.Door(Plan(Evaluation(passes=said)), member(1, 1))._passes(1, [unit()]) is passes
+    assert judge.Door(Plan(Evaluation(passes=said)), member(1, 1)).passes(1, [unit()]) is passes
 
 
 @pytest.mark.parametrize(("by_amounts", "times"), [(True, 2), (False, 3)])
 def test_filters_that_read_amounts_are_asked_once_for_a_state_and_those_who_go(by_amounts, times):
     evaluation, passed = Evaluation(by_amounts=by_amounts), {}
     for serial in (1, 1, 2):
-        assert judge.Door(Plan(evaluation), member(1, 1), passed)._passes(1, [unit(serial=serial)])
+        assert judge.Door(Plan(evaluation), member(1, 1), passed).passes(1, [unit(serial=serial)])
     assert len(evaluation.asked) == times

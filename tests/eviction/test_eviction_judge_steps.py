@@ -21,7 +21,7 @@ class Plan:
         self.refusal = ""
         self.gangs = True
         self.queue = SimpleNamespace(name="q")
-        self._refuses, self._shut, self._small = refuses, shut, small
+        self._refuses, self.shut, self._small = refuses, shut, small
         self.rules = SimpleNamespace(
             node_by_node=node_by_node,
             may_go=lambda _, task: not task.protected,
@@ -79,7 +79,7 @@ class Door:
 
     def lets(self, going, ordered, _):
         self._plan.done.append(f"asked: {[unit.name for unit in going]} of {[task.uid for task in ordered]}")
-        return self._member.name not in self._plan._shut
+        return self._member.name not in self._plan.shut
 
 
 @pytest.fixture(autouse=True)
@@ -187,7 +187,7 @@ def test_a_unit_goes_for_the_member_beside_most_of_it():
     plan = Plan([judge.Step(member("a", left), left, []), judge.Step(member("b", right), right, [])])
     plan.members = [member("a", left), member("b", right), member("nowhere", None)]
     plan.units = [unit("gang", *tasks, whole=True)]
-    steps = judge._steps(plan, first=False)
+    steps = judge.steps_of(plan, first=False)
     assert [(step.member.name, [each.name for each in step.going]) for step in steps] == [("a", []), ("b", ["gang"])]
 
 
@@ -197,7 +197,7 @@ def test_a_unit_that_is_not_beside_its_owner_any_more_goes_for_another():
     plan = Plan()
     plan.members = [member("a", left), member("b", right)]
     plan.units, plan.owners = [unit("u", victim)], {"u": plan.members[0]}
-    assert [len(step.going) for step in judge._steps(plan, first=False)] == [0, 1]
+    assert [len(step.going) for step in judge.steps_of(plan, first=False)] == [0, 1]
 
 
 # ---- one step after the other
@@ -207,15 +207,15 @@ def test_of_few_members_one_that_does_not_pass_comes_after_the_others_and_of_man
     for small, passes in ((True, True), (False, False)):
         plan = scene(small=small)
         opened = []
-        plan._shut = ("a",)
+        plan.shut = ("a",)
         plan.settle = lambda each, _, plan=plan, opened=opened: (
             (
                 opened.append(each.name),
-                setattr(plan, "_shut", ()),
+                setattr(plan, "shut", ()),
             )
             != ()
         )
-        assert judge._replayed(plan, judge._steps(plan, first=False)) is passes
+        assert judge.replayed(plan, judge.steps_of(plan, first=False)) is passes
         assert opened == (["b", "a"] if passes else [])
 
 
@@ -223,11 +223,11 @@ def test_nothing_stays_of_a_step_that_is_refused():
     plan = scene(refuses=("b",))
     before = list(plan.units)
     plan.evict_all = plan.units.extend
-    steps = judge._steps(plan, first=False)
-    assert not judge._is_let(plan, steps[1])
+    steps = judge.steps_of(plan, first=False)
+    assert not judge.is_let(plan, steps[1])
     assert plan.units == before
     assert plan.done == ["back to 2"]
-    assert judge._is_let(plan, steps[0])
+    assert judge.is_let(plan, steps[0])
 
 
 @pytest.mark.parametrize(
@@ -244,7 +244,7 @@ def test_who_is_protected_or_no_candidate_keeps_a_step_from_passing(protected, k
     tasks = [task("v0"), task("v1", protected=protected, kept=kept)]
     place = node(0, *tasks)
     step = judge.Step(member("a", place), place, [unit("u", *tasks, whole=whole)])
-    assert judge._is_let(Plan([step]), step) is passes
+    assert judge.is_let(Plan([step]), step) is passes
 
 
 def test_a_member_that_is_placed_already_or_may_not_ask_or_is_barred_is_not_placed():
@@ -257,7 +257,7 @@ def test_a_member_that_is_placed_already_or_may_not_ask_or_is_barred_is_not_plac
     ):
         step = judge.Step(member(name, place, status), place, [])
         plan = Plan([step], refuses=("large",))
-        assert judge._is_placed(plan, step, ()) is False
+        assert judge.is_placed(plan, step, ()) is False
         assert plan.refusal == refusal
         assert f"{name} waits" not in plan.done
 
@@ -265,7 +265,7 @@ def test_a_member_that_is_placed_already_or_may_not_ask_or_is_barred_is_not_plac
 def test_units_are_asked_about_in_victim_order_and_those_without_candidates_last():
     tasks = [task(f"v{number}") for number in range(3)]
     going = [unit("none", task("x")), unit("late", tasks[2]), unit("both", tasks[1], tasks[0])]
-    assert [each.name for each in judge._in_order(going, tasks)] == ["both", "late", "none"]
+    assert [each.name for each in judge.in_order(going, tasks)] == ["both", "late", "none"]
 
 
 # ---- gang forms
@@ -289,8 +289,8 @@ def test_the_units_of_a_gang_form_go_together_or_not_at_all(change, passes):
     for name in ("protected", "kept"):
         setattr(plan.units[1].tasks[0], name, change.get(name, False))
     plan.units[1].breaks = change.get("breaks", False)
-    steps = judge._steps(plan, first=False)
-    assert judge._replayed(plan, steps) is passes
+    steps = judge.steps_of(plan, first=False)
+    assert judge.replayed(plan, steps) is passes
     if passes:
         assert plan.done == ["start again", "u1 goes", "u2 goes", "a waits", "b waits"]
     else:
@@ -299,4 +299,4 @@ def test_the_units_of_a_gang_form_go_together_or_not_at_all(change, passes):
 
 def test_a_member_of_a_gang_form_that_no_node_takes_ends_the_plan():
     plan = scene(node_by_node=False, refuses=("b",))
-    assert not judge._replayed(plan, judge._steps(plan, first=False))
+    assert not judge.replayed(plan, judge.steps_of(plan, first=False))

@@ -21,7 +21,7 @@ def plain(known, plan, member):
     evaluation = plan.evaluation(member)
     evaluation.mask(released=True)
     evaluation.refresh_scores()
-    tasks = [task for job in known._rules.sources(member) for task in job.tasks.values() if task.node is not None]
+    tasks = [task for job in plan.rules.sources(member) for task in job.tasks.values() if task.node is not None]
     rows = np.array(sorted({task.node.row for task in tasks}), dtype=np.int64)
     rows = rows[evaluation.curable()[rows]]
     within = plan.rows(member)

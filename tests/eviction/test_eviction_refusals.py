@@ -260,7 +260,7 @@ def test_one_more_claimant_of_a_known_kind_asks_about_nobody(asked, text):
 
 def test_claimants_alike_for_whom_nobody_helps_are_sought_for_once(monkeypatch):
     counts = [0]
-    real = search.Search._settle
+    real = search.Search._settle  # noqa: SLF001  how often somebody is sought for shows nowhere else
 
     def counting(self, wanted):
         counts[0] += 1

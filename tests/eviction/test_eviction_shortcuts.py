@@ -7,6 +7,7 @@ from eviction_crowds import PLUGINS, crowd
 
 from drawing import seeds
 from pumice.actions.eviction import node_bounds, plan, trimming
+from pumice.framework.shortcuts import ALL, Shortcuts
 
 pytestmark = pytest.mark.usefixtures("node_by_node")
 SEEDS = seeds(8, 0, 2, 3, 6)
@@ -52,13 +53,13 @@ def test_the_bound_of_one_node_is_the_one_that_it_has_among_all(monkeypatch):
 def tried(plan, unit):
     """Try to do without a unit, and tell whether it is needed."""
     kinds = list({member.likeness: member for member in plan.members}.values())
-    trimming._spare(plan, unit, kinds)
+    trimming.spare(plan, unit, kinds)
     return unit in plan.units
 
 
 def test_who_is_needed_by_numbers_is_not_spared_if_that_is_tried(monkeypatch):
     needed = []
-    is_needed = trimming._is_needed
+    is_needed = trimming.is_needed
 
     def of_one(plan, unit):
         told = is_needed(plan, unit)
@@ -67,7 +68,7 @@ def test_who_is_needed_by_numbers_is_not_spared_if_that_is_tried(monkeypatch):
             needed.append(unit)
         return told
 
-    monkeypatch.setattr(trimming, "_is_needed", of_one)
+    monkeypatch.setattr(trimming, "is_needed", of_one)
     for name in PLUGINS:
         cycles(name)
     monkeypatch.setattr(plan, "SMALL", 0)
@@ -78,14 +79,13 @@ def test_who_is_needed_by_numbers_is_not_spared_if_that_is_tried(monkeypatch):
 
 @pytest.mark.parametrize("name", ["preempt, no vote of gang", "reclaim, proportion"])
 def test_what_is_told_by_numbers_decides_nothing(name, monkeypatch):
-    def decided():
-        desks = [crowd(seed, name) for seed in SEEDS]
+    def decided(taken=ALL):
+        desks = [crowd(seed, name, taken) for seed in SEEDS]
         for desk in desks:
             desk.cycle()
         return [sorted(desk.world.evictions) for desk in desks]
 
     monkeypatch.setattr(plan, "SMALL", 0)
     quick = decided()
-    monkeypatch.setattr(trimming, "_is_told_by_numbers", lambda _plan, _kinds: False)
-    assert decided() == quick
+    assert decided(Shortcuts(victims_by_numbers=False)) == quick
     assert any(quick)

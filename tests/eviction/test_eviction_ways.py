@@ -14,14 +14,14 @@ FEW = 3  # members that are placed in every order and on every node, without a m
 
 def tried(ways, members):
     """Tell whether any order of any of some members, on any nodes, is enough and suits."""
-    plan = ways._plan
+    plan = ways.plan
     mark, count = plan.statement.checkpoint(), len(plan.members)
     for member in members:
-        for row in ways._rows(member):
+        for row in ways.rows(member):
             found = False
             if plan.settle(member, row):
                 rest = [task for task in members if task is not member]
-                found = ways._suits() if ways._done() else tried(ways, rest)
+                found = ways.suits() if ways.done() else tried(ways, rest)
             plan.back_to(mark, count)
             if found:
                 return True

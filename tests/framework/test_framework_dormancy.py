@@ -130,7 +130,7 @@ class Life:
 
 def dormant(desk):
     """Return who would be left out of the next cycle, if nothing happened."""
-    return desk.scheduler.engine.lasting["dormancy"]._noted
+    return desk.scheduler.engine.lasting["dormancy"].noted
 
 
 @pytest.mark.parametrize(

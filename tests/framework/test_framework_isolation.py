@@ -393,7 +393,7 @@ def test_a_cycle_without_a_breakdown_starts_the_count_anew():
     made, _ = placing("allocatable")
     Faulty.point = "nowhere"
     made.cycle()
-    assert not made.scheduler.engine._streaks
+    assert not made.scheduler.engine._streaks  # noqa: SLF001  what is remembered of it shows only cycles later
 
 
 def test_whoever_breaks_down_inside_another_plugins_question_is_the_one_named():
@@ -403,7 +403,7 @@ def test_whoever_breaks_down_inside_another_plugins_question_is_the_one_named():
     session = made.session()
     job = session.cluster.jobs["a/bad"]
     outer = session.job_enqueueable
-    session._roster.slot = None
+    session._roster.slot = None  # noqa: SLF001  as where nobody is asked
     with pytest.raises(PluginBreakdownError) as raised:
         session.due(job)
     assert outer.broke(next(iter(session.due)), raised.value, (job,)) is raised.value

@@ -133,7 +133,7 @@ def test_a_verdict_is_kept_until_the_group_the_nodes_or_the_limits_change(monkey
     judged = []
     session = made.session()
     kind = type(session.never_running)
-    judge = kind._judge
+    judge = kind._judge  # noqa: SLF001  how often somebody is judged shows nowhere else
     monkeypatch.setattr(kind, "_judge", lambda self, job: judged.append(job.key) or judge(self, job))
     for change, times in (
         ([], 1),

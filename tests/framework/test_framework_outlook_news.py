@@ -66,28 +66,28 @@ class Life:
 @settings(max_examples=drawn(40), deadline=None)
 @given(seed=st.integers(0, 10**6))
 def test_whatever_is_written_is_what_would_be_if_every_change_of_a_node_were_news(seed):
-    life, real = Life(seed), standings._outlook
+    life, real = Life(seed), standings.outlook_of
     try:
         for turn in range(6):
-            standings._outlook = real
+            standings.outlook_of = real
             found = life.sent(life.desks[0])
-            standings._outlook = epoch
+            standings.outlook_of = epoch
             assert found == life.sent(life.desks[1]), f"cycle {turn}"
             life.change()
     finally:
-        standings._outlook = real
+        standings.outlook_of = real
 
 
 def _news(made, monkeypatch):
     """Count the jobs that are looked at again in the next cycle."""
-    counts, real = [], standings._news
+    counts, real = [], standings.news_of_cycle
 
     def counting(session):
         found = real(session)
         counts.append(len(found))
         return found
 
-    monkeypatch.setattr(standings, "_news", counting)
+    monkeypatch.setattr(standings, "news_of_cycle", counting)
     made.cycle()
     return counts[-1]
 

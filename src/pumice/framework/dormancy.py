@@ -72,7 +72,7 @@ class Dormancy:
 
     def __init__(self) -> None:
         self._kinds: dict[tuple[Hashable, object], Kind] = {}
-        self._noted: dict[str, Kind] = {}
+        self.noted: dict[str, Kind] = {}
         self._delayed: dict[str, Kind] = {}  # those among them that would delay others
         self._rows: dict[int, str] = {}  # who is in which row of the jobs
         self._told_anew = 0
@@ -105,7 +105,7 @@ class Dormancy:
         kind.jobs[job.key] = job
         if 1 < len(tasks) == len(job.pending):
             kind.orders[job.key] = [each.uid for each in tasks]
-        self._noted[job.key] = kind
+        self.noted[job.key] = kind
         self._rows[job.row] = job.key
 
     def renew(self, session: Session) -> Mapping[str, Kind]:
@@ -116,8 +116,8 @@ class Dormancy:
         changed = cluster.group_changes.since(self._position)
         self._position = cluster.group_changes.position
         if basis != self._basis or changed is None or not _may_be_left_out(session):
-            self._basis, self._kinds, self._noted, self._delayed, self._rows = basis, {}, {}, {}, {}
-        if not self._noted:
+            self._basis, self._kinds, self.noted, self._delayed, self._rows = basis, {}, {}, {}, {}
+        if not self.noted:
             return {}
         self._wake(cluster.dirty_jobs)
         # Whoever holds room that it cannot use yet is told whose going it waits for.
@@ -128,18 +128,18 @@ class Dormancy:
         for keys in session.ask_plans(lambda plan: list(plan.woken(self._delayed))) if self._delayed else ():
             self._wake(self._due(session, keys))
         self._ask_kinds(session)
-        noted = dict(self._noted)
+        noted = dict(self.noted)
         stand = all(session.ask_plans(lambda plan: plan.stands(noted)))
         if len(session.announced.standing_plans) < plans:
             self._wake(noted)  # who broke down may have promised them something
-        return noted if stand and self._noted else {}
+        return noted if stand and self.noted else {}
 
     def begin_plans(self, session: Session) -> None:
         """Let those who plan ahead bring their plans up to date; if one breaks down, everybody is tried in the next cycle."""
         plans = len(session.announced.standing_plans)
         session.ask_plans(lambda plan: plan.begin())
         if len(session.announced.standing_plans) < plans:
-            self._wake(list(self._noted))
+            self._wake(list(self.noted))
 
     def _ask_kinds(self, session: Session) -> None:
         """Wake those for whom there may be room by now, and some of those whom other numbers keep waiting."""
@@ -179,7 +179,7 @@ class Dormancy:
 
     def _wake(self, jobs: Iterable[str]) -> None:
         for key in jobs:
-            kind = self._noted.pop(key, None)
+            kind = self.noted.pop(key, None)
             self._delayed.pop(key, None)
             if kind is not None:
                 del self._rows[kind.jobs.pop(key).row]

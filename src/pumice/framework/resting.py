@@ -88,7 +88,7 @@ class Resting:
 
     def __init__(self) -> None:
         self._kinds: dict[Hashable, Kind] = {}
-        self._noted: dict[str, Kind] = {}
+        self.noted: dict[str, Kind] = {}
         self._watched: dict[int, dict[str, None]] = {}  # whom a change of a job concerns, by the row of that
         self._positions = (0, 0)  # of the logs of jobs and of groups
         self._basis: object = None
@@ -101,9 +101,9 @@ class Resting:
             queues = {queue.name: queue.object.spec for queue in cluster.queues.values() if queue.object is not None}
             basis = (session.outlooks.epoch, list(cluster.priority_classes.values()), queues)
         if basis != self._basis or not _may_rest(session):
-            self._basis, self._kinds, self._noted, self._watched = basis, {}, {}, {}
+            self._basis, self._kinds, self.noted, self._watched = basis, {}, {}, {}
         positions, self._positions = self._positions, (cluster.job_changes.position, cluster.group_changes.position)
-        if self._noted:
+        if self.noted:
             self._wake_changed(session, *positions)
             closed = session.closed_queues()
             for kind in self._kinds.values():
@@ -112,19 +112,19 @@ class Resting:
                 is_open = cluster.queues.get(kind.queue.name) is kind.queue and not kind.queue.bad
                 if not is_open or kind.queue.name in closed or not self._is_held(session, kind):
                     self._wake(list(kind.holders))
-        held_blocks.tell_the_logs(cluster, self._noted)
+        held_blocks.tell_the_logs(cluster, self.noted)
 
     def _wake_changed(self, session: Session, of_jobs: int, of_groups: int) -> None:
         """Wake those about whom something has changed since the logs came to some positions, or whose hold may end."""
         cluster, watched = session.cluster, self._watched
         jobs, groups = cluster.job_changes.since(of_jobs), cluster.group_changes.since(of_groups)
         if jobs is None or groups is None:
-            self._wake(list(self._noted))
+            self._wake(list(self.noted))
             return
         for row in [*groups, *(job.row for job in cluster.dirty_jobs.values())]:
             self._wake(list(watched.get(row, ())))
         touched = [key for row in jobs for key in watched.get(row, ())]
-        self._wake([key for key in touched if (kind := self._noted.get(key)) and not _is_same(kind.holders[key])])
+        self._wake([key for key in touched if (kind := self.noted.get(key)) and not _is_same(kind.holders[key])])
         for kind in self._kinds.values():
             if kind.holders and kind.together().until < session.started:
                 self._wake([key for key, holder in kind.holders.items() if holder.until < session.started])
@@ -144,7 +144,7 @@ class Resting:
         """Wake everybody, before anybody has looked at them."""
         session.statements.let_go()
         session.reserved.clear()
-        self._wake(list(self._noted))
+        self._wake(list(self.noted))
         held_blocks.tell_the_logs(session.cluster)
 
     def note(self, session: Session, jobs: Iterable[Job]) -> None:
@@ -185,13 +185,13 @@ class Resting:
         if kind is None:
             kind = self._kinds[key] = Kind(queue, told)
         kind.holders[job.key], kind.known = holder, None
-        self._noted[job.key] = kind
+        self.noted[job.key] = kind
         for row in holder.watched:
             self._watched.setdefault(row, {})[job.key] = None
 
     def left_out(self, session: Session) -> list[tuple[FitSummary | None, Iterable[str]]]:
         """Return the pods that can be left out of allocate, by uid, with why their queue refuses them, if it does; whoever cannot is forgotten until it is noted again."""
-        if not self._noted or not _may_rest(session):
+        if not self.noted or not _may_rest(session):
             return []
         for kind in self._kinds.values():
             self._wake_moved(session, kind)
@@ -205,11 +205,11 @@ class Resting:
         """Wake the kinds that would not be told what they were told, as far as can be said with those resting that rest now; tells whether there are any."""
         known = set[str]().union(*(kind.together().runs for kind in self._kinds.values() if kind.holders))
         awake = [task for uid, task in session.reserved.items() if uid not in known]
-        growth, before = resting_answers.growth(session.cluster, awake), len(self._noted)
+        growth, before = resting_answers.growth(session.cluster, awake), len(self.noted)
         for kind in self._kinds.values():
             if kind.holders and not self._is_told_again(session, kind, growth):
                 self._wake(list(kind.holders))
-        return len(self._noted) < before
+        return len(self.noted) < before
 
     def _is_told_again(self, session: Session, kind: Kind, growth: Vector) -> bool:
         """Tell whether each holder of a kind, if it were tried at any time in allocate, would surely stay where it is and be told what it was told."""
@@ -243,7 +243,7 @@ class Resting:
 
     def _wake(self, jobs: Iterable[str]) -> None:
         for key in jobs:
-            kind = self._noted.pop(key, None)
+            kind = self.noted.pop(key, None)
             if kind is not None:
                 holder = kind.holders.pop(key)
                 kind.known = None

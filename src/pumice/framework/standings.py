@@ -30,7 +30,7 @@ def news(session: Session) -> News:
     A job that stands exactly as it stood when it was last reported is left out: there is nothing new to say.
     """
     if session.findings.news is None:
-        session.findings.news = _news(session)
+        session.findings.news = news_of_cycle(session)
     return session.findings.news
 
 
@@ -53,7 +53,8 @@ def noticed(session: Session) -> list[Job]:
     return list({**changed, **waiting, **attempted}.values())
 
 
-def _news(session: Session) -> News:
+def news_of_cycle(session: Session) -> News:
+    """Find out who is to be reported; `news` remembers it."""
     found: News = []
     alike: dict[tuple[object, ...], Standing] = {}
     phases, errors, holds = session.findings.phases, session.findings.fit_errors, session.reservations.holds
@@ -71,7 +72,7 @@ def _news(session: Session) -> News:
         # Most jobs run, or are being bound, and wait for nothing.
         waits = job.pending or phase == names.PHASE_PENDING or counts[tally.ALLOCATED] or counts[tally.PIPELINED]
         told = _waits(session, job) if waits or key in errors or (holds and awaited(session, job)) else ()
-        outlook = _outlook(session, job, nevers) if told else 0
+        outlook = outlook_of(session, job, nevers) if told else 0
         stands = (
             job.group,
             status,
@@ -133,7 +134,7 @@ def _without_digits(text: str) -> bytes:
     return text.encode().translate(None, b"0123456789")
 
 
-def _outlook(session: Session, job: Job, nevers: dict[int, str]) -> object:
+def outlook_of(session: Session, job: Job, nevers: dict[int, str]) -> object:
     """Return what the nodes, or the claims of pods with volumes, could ever do for a job: if that is something else than it was, it is news though who refuses is the same.
 
     Of jobs of one pod each there are the most: what will always keep such a pod from every node is looked up once for each shape (`nevers`). Of others it is kept as long as nodes are what they are.

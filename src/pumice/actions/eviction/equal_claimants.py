@@ -39,19 +39,19 @@ class NodeOrder:
         self.evaluation = ahead.evaluation
         self._scores = ahead.scores
         self._places = ahead.kind.bounds.in_order(ahead.left, ahead.scores)[::-1]
-        self._back: list[tuple[Rank, int, int]] = []  # nodes that were taken, in the order of a heap
+        self.back: list[tuple[Rank, int, int]] = []  # nodes that were taken, in the order of a heap
 
     def first(self) -> tuple[Rank, int, int] | None:
         """Return what the first node costs, its score and its row, as offers are ranked; None if none is left, or if what it costs is not known yet."""
         listed = self._ranked(self._places[-1]) if self._places else None
-        if self._back and (listed is None or self._back[0] < listed):
-            return self._back[0]
+        if self.back and (listed is None or self.back[0] < listed):
+            return self.back[0]
         return listed if listed is not None and self.kind.bounds.settled[self._places[-1]] else None
 
     def remove(self, first: tuple[Rank, int, int]) -> None:
         """Take the first node out of the order."""
-        if self._back and self._back[0] is first:
-            heapq.heappop(self._back)
+        if self.back and self.back[0] is first:
+            heapq.heappop(self.back)
         else:
             self._places.pop()
 
@@ -63,7 +63,7 @@ class NodeOrder:
             bounds.tighten(places, self.kind.lacking(places), self.kind.usable)
         if ahead.left[row] and bounds.possible[row]:
             self._scores[row] = ahead.scores[row]
-            heapq.heappush(self._back, self._ranked(row))
+            heapq.heappush(self.back, self._ranked(row))
 
     def _ranked(self, row: int) -> tuple[Rank, int, int]:
         return self.kind.bounds.rank(row), -int(self._scores[row]), row

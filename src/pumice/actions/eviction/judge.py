@@ -31,8 +31,8 @@ class Door:
     """Lets sets of victims go for one member, one node after the other, in the state that a plan has reached."""
 
     def __init__(self, plan: Plan, member: Task, passed: dict[Hashable, bool] | None = None) -> None:
-        self._plan = plan
-        self._member = member
+        self.plan = plan
+        self.member = member
         self._evaluation: Evaluation = plan.evaluation(member)
         # What filters that know nothing but amounts said, by the amounts of a node and the shapes of who would be gone.
         self._passed = {} if passed is None else passed
@@ -46,11 +46,11 @@ class Door:
 
     def lets(self, going: Sequence[Unit], ordered: Sequence[Task], row: int) -> bool:
         """Tell whether units may go from a node, of which these are the candidates in victim order, and whether the member passes everything there without them."""
-        plan, member = self._plan, self._member
+        plan, member = self.plan, self.member
         if not self.are_given(going, ordered, row):
             return False
-        if self.by_numbers and going and self._go_apart(going):
-            return self._passes(row, going)
+        if self.by_numbers and going and self.go_apart(going):
+            return self.passes(row, going)
         with plan.statement.trial():
             for unit in going:
                 if not units.may_all_go(plan.rules, plan.statement, member, unit.tasks):
@@ -64,16 +64,16 @@ class Door:
             return True
         uids = {task.uid for unit in going for task in unit.tasks}
         asked = [task for task in ordered if task.uid in uids]
-        tier = self._plan.tier(self._member, row, ordered)
-        return self._plan.votes.give(tier, self._member, asked, going)
+        tier = self.plan.tier(self.member, row, ordered)
+        return self.plan.votes.give(tier, self.member, asked, going)
 
-    def _go_apart(self, going: Sequence[Unit]) -> bool:
+    def go_apart(self, going: Sequence[Unit]) -> bool:
         """Tell without trying that a set leaves no part of a gang behind and that nobody in it is protected by the others' going: pods that may go one by one."""
         if any(unit.whole and not unit.is_job_of_one for unit in going):
             return False
-        if len(going) > 1 and not self._plan.rules.judges_apart:
+        if len(going) > 1 and not self.plan.rules.judges_apart:
             return False
-        if not self._plan.gangs:
+        if not self.plan.gangs:
             return True
         losing: dict[str, list[Task]] = {}
         for unit in going:
@@ -81,9 +81,9 @@ class Door:
                 losing.setdefault(unit.tasks[0].job_key, []).append(unit.tasks[0])
         return all(_is_left_whole(tasks) for tasks in losing.values())
 
-    def _passes(self, row: int, going: Sequence[Unit]) -> bool:
+    def passes(self, row: int, going: Sequence[Unit]) -> bool:
         """Ask about the room of a node with units gone, and, once for all nodes in a state, the filters that read amounts."""
-        table, request = self._plan.session.cluster.nodes, self._member.shape.request
+        table, request = self.plan.session.cluster.nodes, self.member.shape.request
         freed: Vector = sum(
             (u.tasks[0].shape.request.vector for u in going[1:]), going[0].tasks[0].shape.request.vector
         )
@@ -122,15 +122,15 @@ def passes(plan: Plan, done: Callable[[], bool]) -> bool:
     trimming.trim(plan)
     if plan.is_admitted or not plan.units:
         return done()
-    for steps in (_steps(plan, first=False), _steps(plan, first=True)):
-        if _replayed(plan, steps) and done():
+    for steps in (steps_of(plan, first=False), steps_of(plan, first=True)):
+        if replayed(plan, steps) and done():
             plan.is_admitted = True
             return True
     plan.start_again()
     return False
 
 
-def _steps(plan: Plan, *, first: bool) -> list[Step]:
+def steps_of(plan: Plan, *, first: bool) -> list[Step]:
     """Tell for which member each unit goes: the one that it was taken for, if that is still beside it, or the first that is beside most of it; in gang forms all go for the first."""
     steps = [Step(member, member.node, []) for member in plan.members if member.node is not None]
     for unit in plan.units:
@@ -141,39 +141,39 @@ def _steps(plan: Plan, *, first: bool) -> list[Step]:
     return steps
 
 
-def _replayed(plan: Plan, steps: Sequence[Step]) -> bool:
+def replayed(plan: Plan, steps: Sequence[Step]) -> bool:
     """Make a plan again, asking about every step in the state that those before it have reached."""
     plan.start_again()
     if not plan.rules.node_by_node:
         going = [unit for step in steps for unit in step.going]
-        return _are_let_together(plan, steps[0].member, going) and all(_is_placed(plan, step, ()) for step in steps)
+        return _are_let_together(plan, steps[0].member, going) and all(is_placed(plan, step, ()) for step in steps)
     # What goes for one member may open the queue's limit for another: of few, whoever does not pass comes after the others.
     put_off = len(steps) if plan.is_small(steps) else 1
     waiting = list(steps)
     while waiting:
-        passing = next((step for step in waiting[:put_off] if _is_let(plan, step)), None)
+        passing = next((step for step in waiting[:put_off] if is_let(plan, step)), None)
         if passing is None:
             return False
         waiting.remove(passing)
     return True
 
 
-def _is_let(plan: Plan, step: Step) -> bool:
+def is_let(plan: Plan, step: Step) -> bool:
     """Make a step if it passes in the state that a plan has reached; if not, nothing stays of it."""
     record, member = step.record, step.member
     mark, members, count = plan.statement.checkpoint(), len(plan.members), len(plan.units)
     candidates = [task for task in record.tasks.values() if plan.rules.may_go(member, task)]
     if _may_be_asked_for(plan, step, candidates):
         ordered = plan.rules.in_order(member, candidates)
-        going = _in_order(step.going, ordered)
-        if Door(plan, member).lets(going, ordered, record.row) and _is_placed(plan, step, going):
+        going = in_order(step.going, ordered)
+        if Door(plan, member).lets(going, ordered, record.row) and is_placed(plan, step, going):
             return True
     plan.back_to(mark, members)
     del plan.units[count:]
     return False
 
 
-def _in_order(going: Sequence[Unit], ordered: Sequence[Task]) -> list[Unit]:
+def in_order(going: Sequence[Unit], ordered: Sequence[Task]) -> list[Unit]:
     """Put units in the order in which they are asked about: that of those who are candidates."""
     places = {task.uid: place for place, task in enumerate(ordered)}
     return sorted(going, key=lambda unit: min(places.get(task.uid, len(places)) for task in unit.tasks))
@@ -192,7 +192,7 @@ def _are_among(candidates: Sequence[Task], going: Sequence[Unit]) -> bool:
     return all((any if unit.whole else all)(task.uid in known for task in unit.tasks) for unit in going)
 
 
-def _is_placed(plan: Plan, step: Step, going: Sequence[Unit]) -> bool:
+def is_placed(plan: Plan, step: Step, going: Sequence[Unit]) -> bool:
     """Let units go and the member wait on its node, if it passes everything there."""
     member, record = step.member, step.record
     if member.status != Status.PENDING:
@@ -219,7 +219,7 @@ def _are_let_together(plan: Plan, claimant: Task, going: Sequence[Unit]) -> bool
     tier = plan.tier(claimant, votes.DOMAIN, asked)
     if not plan.votes.give(tier, claimant, asked, going):
         return False
-    for unit in _in_order(going, asked):
+    for unit in in_order(going, asked):
         if not units.may_all_go(plan.rules, plan.statement, claimant, unit.tasks):
             return False
         plan.evict(unit)

@@ -30,8 +30,8 @@ def trim(plan: Plan) -> None:
     by_numbers = _is_told_by_numbers(plan, kinds)
     # Among equals the last to go is the first to be given back.
     for unit in sorted(plan.units, key=lambda u: (u.priority, len(u.tasks)))[::-1]:
-        if unit in plan.units and not (by_numbers and _is_needed(plan, unit)):
-            _spare(plan, unit, kinds)
+        if unit in plan.units and not (by_numbers and is_needed(plan, unit)):
+            spare(plan, unit, kinds)
     if plan.gangs and any(unit.whole for unit in plan.units):
         tries = [TRIES]
         for job in {u.tasks[0].job.key: u.tasks[0].job for u in plan.units if u.tasks[0].job is not None}.values():
@@ -48,7 +48,7 @@ def _is_told_by_numbers(plan: Plan, kinds: Sequence[Task]) -> bool:
     return not any(e.minds_others(released=True) or e.is_stepwise(released=True) for e in evaluations)
 
 
-def _is_needed(plan: Plan, unit: Unit) -> bool:
+def is_needed(plan: Plan, unit: Unit) -> bool:
     """Tell without trying that a unit cannot be spared: it would leave one member no room on its node, and no other node has any."""
     displaced = _crowded_out(plan, unit.tasks, gone=True)
     if len(displaced) != 1 or displaced[0].node is None:
@@ -67,7 +67,7 @@ def _asked_on(row: int, tasks: Sequence[Task]) -> Vector | int:
     return sum(task.shape.request.vector for task in tasks if task.node is not None and task.node.row == row)
 
 
-def _spare(plan: Plan, unit: Unit, kinds: list[Task]) -> None:
+def spare(plan: Plan, unit: Unit, kinds: list[Task]) -> None:
     """Try to do without a unit, and without others on whose nodes no member would be left."""
     before, returned = _Before(plan), list[Unit]()
     loose = [unit]

@@ -54,17 +54,17 @@ class Ways:
     def __init__(
         self, plan: Arranged, least: int, done: Callable[[], bool], suits: Callable[[], bool] = lambda: True
     ) -> None:
-        self._plan = plan
+        self.plan = plan
         self._least = least  # members without whom it is never enough
-        self._done = done
-        self._suits = suits
+        self.done = done
+        self.suits = suits
         self._left = MOST
         self._kinds: dict[Hashable, int] = {}
         self._seen: set[tuple[tuple[int, int], ...]] = set()
 
     def finds(self, members: Sequence[Task], placed: tuple[tuple[int, int], ...] = ()) -> bool:
         """Tell whether enough of some members can be added in a way that suits; if so, they stay."""
-        plan = self._plan
+        plan = self.plan
         mark, count = plan.statement.checkpoint(), len(plan.members)
         for kind, member, rows in self._steps(members, len(placed)):
             for row in rows:
@@ -78,7 +78,7 @@ class Ways:
                 if plan.settle(member, row):
                     self._seen.add(state)
                     rest = [task for task in members if task is not member]
-                    if self._suits() if self._done() else self.finds(rest, state):
+                    if self.suits() if self.done() else self.finds(rest, state):
                         return True
                 plan.back_to(mark, count)
         return False
@@ -90,18 +90,18 @@ class Ways:
         hopeful = {kind: member for kind, member in firsts.items() if self._is_hopeful(member)}
         if placed + sum(kind in hopeful for kind in kinds) < self._least:
             return []
-        steps = [(kind, member, self._rows(member)) for kind, member in hopeful.items()]
+        steps = [(kind, member, self.rows(member)) for kind, member in hopeful.items()]
         # If nobody can be left out it does not matter who is first, unless somebody waits for another.
         alone = all(member.likeness[1] is None for member in members)
         return steps[:1] if alone and placed + len(members) <= self._least else steps
 
     def _is_hopeful(self, member: Task) -> bool:
         """Tell whether a node may come to take a member once others are placed."""
-        return bool(self._plan.evaluation(member).possible(released=True).any())
+        return bool(self.plan.evaluation(member).possible(released=True).any())
 
-    def _rows(self, member: Task) -> list[int]:
+    def rows(self, member: Task) -> list[int]:
         """Return the nodes on which a member passes everything as things stand."""
-        plan = self._plan
+        plan = self.plan
         asked = subject.Subject(member, plan.queue)
         if not plan.is_allowed(member) or plan.session.pre_predicate(asked) is not None:
             return []

@@ -44,7 +44,7 @@ _LONGEST_REST: Final = duration.SECOND
 _LOOKS: Final = 256  # in which nothing was to be done, before others than controllers have their turn
 MUCH_TO_DO: Final = 32  # objects that have their turn or wait for it
 _LITTLE_TO_DO: Final = 16
-_FEW_WAITING: Final = 1000
+FEW_WAITING: Final = 1000
 _PEACE: Final = 2 * work_queue.LONGEST_PAUSE  # after which nobody counts any more how often something was deleted
 _MOST_REMADE: Final = 10_000
 _SOONEST: Final = 10 * duration.MILLISECOND  # after which an object is looked at again without an event
@@ -117,7 +117,7 @@ class Engine:
         self._remade: dict[knowing.Reference, tuple[int, int]] = {}
         self._patient: dict[Key, None] = {}  # that are looked at as soon as there is little to do
         self._said: dict[Key, tuple[str, list[tuple[str, str, str]]]] = {}  # about which object, in the last turn
-        self._most_waiting = _FEW_WAITING  # beyond that it is looked who is gone, while others do the work
+        self._most_waiting = FEW_WAITING  # beyond that it is looked who is gone, while others do the work
         self.turns = 0
         self.writes = 0
 
@@ -161,7 +161,7 @@ class Engine:
             for key in self.queue.waiting():
                 if not self.observed.has(self._controllers[key.place].kind, key.namespace, key.name):
                     self.queue.drop(key)
-            self._most_waiting = max(_FEW_WAITING, 2 * len(self.queue))
+            self._most_waiting = max(FEW_WAITING, 2 * len(self.queue))
 
     def _changed(
         self, reference: knowing.Reference, before: Mapping[str, Any] | None, after: Mapping[str, Any] | None

@@ -78,7 +78,7 @@ def keep(job: Job, group: Manifest | None, observed: Observed) -> list[Step]:
     if manifests.is_going(group):
         return []
     present = manifests.mapping(group, "spec")
-    changed = {field: _change(present.get(field), spec.get(field)) for field in _KEPT if _differs(present, spec, field)}
+    changed = {field: _change(present.get(field), spec.get(field)) for field in _KEPT if differs(present, spec, field)}
     return [steps_to.patch(kinds.POD_GROUP, group, {"spec": changed})] if changed else []
 
 
@@ -170,7 +170,8 @@ def _priority(role: Role, observed: Observed) -> int:
 # ---- what differs
 
 
-def _differs(present: Mapping[str, Any], wanted: Mapping[str, Any], field: str) -> bool:
+def differs(present: Mapping[str, Any], wanted: Mapping[str, Any], field: str) -> bool:
+    """Tell whether a field says something else than it should, amounts by their value."""
     old, new = present.get(field), wanted.get(field)
     if old == new or (not old and not new):
         return False

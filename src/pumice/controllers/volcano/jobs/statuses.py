@@ -34,7 +34,7 @@ _COUNTED: Final = {
 _OF_THE_END: Final = (names.PHASE_SUCCEEDED, names.PHASE_FAILED)
 WAITS: Final = names.REASON_UNSCHEDULABLE
 """The reason of a Job that waits for no other reason than its group does; its message is the group's cause."""
-_PAUSE: Final = duration.SECOND  # between two writes of counts, and since a pod last changed
+PAUSE: Final = duration.SECOND  # between two writes of counts, and since a pod last changed
 _RESOLUTION: Final = duration.SECOND
 _PAUSE_PER_GROUP: Final = 50 * duration.MILLISECOND
 _LONGEST_PAUSE: Final = 15 * duration.SECOND
@@ -78,7 +78,7 @@ def write(job: Job, found: Members, said: Said, moment: Moment, *, groups: int) 
     if not _differs(job, said, counts):
         return [], None
     if _is_no_step(job, said) and job.min_available == manifests.number(job.status, "minAvailable"):
-        due = _due(job, found, moment, groups)
+        due = due_at(job, found, moment, groups)
         if due > moment.now:
             return [], due
     elif moment.busy and _is_first_word(job, found, said):
@@ -104,9 +104,9 @@ def _differs(job: Job, said: Said, counts: Manifest) -> bool:
     return any(numbers) or dict(listed) != counts["taskStatusCount"]
 
 
-def _due(job: Job, found: Members, moment: Moment, groups: int) -> int:
+def due_at(job: Job, found: Members, moment: Moment, groups: int) -> int:
     """Give when counts are worth a write: after a pause that has seen no change, and if changes never stop after three."""
-    pause = _PAUSE_IF_BUSY if moment.busy else max(_PAUSE, min(_LONGEST_PAUSE, groups * _PAUSE_PER_GROUP))
+    pause = _PAUSE_IF_BUSY if moment.busy else max(PAUSE, min(_LONGEST_PAUSE, groups * _PAUSE_PER_GROUP))
     written = min(job.written or 0, moment.now)
     if written + pause > moment.now:
         return written + pause
