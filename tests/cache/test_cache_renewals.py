@@ -191,3 +191,15 @@ def test_where_nobody_looks_numbers_are_left_as_they_are_though_the_group_is_loo
     made.feed(group("g", 1), pod("p", "g", cpu="4")).cycle()
     made.delete(pod("o0", "o")).feed(pod("q", "g", cpu="4")).cycle()
     assert made.cache.next_wake() is None
+
+
+def test_what_a_queue_holds_is_written_anew_on_a_gang_of_unequal_pods_too():
+    made = Desk(LIMITED, options=WATCHED).feed(queue("q", capability={"cpu": "9"}), node("n1", cpu="64"))
+    made.feed(group("o", 1, queue="q"), *(pod(f"o{n}", "o", cpu="2", node="n1") for n in range(4)))
+    made.feed(group("g", 2, queue="q", phase="Inqueue"), pod("p", "g", cpu="5"), pod("r", "g", cpu="4")).cycle()
+    assert "holds 8" in condition_of(made, "g")["message"]
+    made.delete(pod("o3", "o", cpu="2", node="n1")).cycle()
+    assert "holds 8" in condition_of(made, "g")["message"]
+    sleep(made, 80)
+    assert "holds 6" in condition_of(made, "g")["message"]
+    assert made.cache.next_wake() is None

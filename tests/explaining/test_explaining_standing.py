@@ -104,6 +104,7 @@ def test_shares_are_what_the_answers_about_queues_say(config):
                 told.extend(explainer.queue(name) for name in names),
             )
         )
+        assert [each.queue for each in shares] == names
         assert [(each.queue, each.plugin, each.share) for each in shares] == [
             (each.queue, each.plugin, each.share) for each in told
         ]
