@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from builders import Desk, group, node, pod
+from builders import GANG, Desk, group, node, pod
 from pumice.framework.attempts import Attempt
+from pumice.framework.plugin import Plugin
 from pumice.framework.reasons import FitSummary, of_queue
 
 
@@ -63,3 +64,29 @@ def test_one_inside_another_passes_the_breakdown_on_to_it_and_notes_nothing_itse
 )
 def test_a_shortage_is_when_every_node_that_was_asked_has_too_little(found, is_shortage):
     assert found.is_shortage is is_shortage
+
+
+class Choosy(Plugin):
+    """Breaks down about whoever is called bad."""
+
+    name = "choosy"
+
+    def open(self, session):
+        session.job_ready.add(self.ready)
+
+    def ready(self, job):
+        if job.name == "bad":
+            raise ValueError("it breaks down")
+        return True
+
+
+@pytest.mark.parametrize("tried", ["bad", "g"])
+def test_a_breakdown_gives_up_the_job_that_is_tried_only_if_it_is_about_it(tried):
+    desk = Desk(GANG.replace("{name: gang}", "{name: gang}, {name: choosy}"), Choosy)
+    desk.feed(node("n1"), *(each for name in ("bad", "g") for each in (group(name), pod(f"{name}-0", name, node="n1"))))
+    session = desk.session()
+    job, bad = desk.cluster.jobs[f"a/{tried}"], desk.cluster.jobs["a/bad"]
+    answers = []
+    with Attempt(session, job):
+        answers.append(session.job_ready(bad))
+    assert answers == ([] if tried == "bad" else [False])
