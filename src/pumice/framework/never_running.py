@@ -163,7 +163,6 @@ class NeverRunning:
             memory.equals.clear()
             memory.surroundings, memory.free = around, free
             memory.total = table.allocatable[: table.count].sum(axis=0)
-            memory.verdicts = {key: kept for key, kept in memory.verdicts.items() if key in cluster.jobs}
 
     # -- judging -----------------------------------------------------------------------------------------------
 
