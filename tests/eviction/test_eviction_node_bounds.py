@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from drawing import drawn
@@ -87,8 +87,12 @@ def is_below(bound, best):
     return bound is not None and bound[:2] == best[:2] and bound <= best
 
 
+TWO_ARE_NEEDED = [(2 * [((1, 0), 0, 1, 1, (2, 0, 2), True)], (4, 4))]
+
+
 @pytest.mark.parametrize("alone", [True, False])
 @settings(max_examples=drawn(400, 40), deadline=None)
+@example(nodes=TWO_ARE_NEEDED)
 @given(nodes=NODES)
 def test_a_bound_is_never_above_the_cheapest_set_and_is_what_it_costs_where_it_is_settled(alone, nodes):
     columns, usable = columns_of(nodes)

@@ -7,7 +7,8 @@ from types import SimpleNamespace
 import pytest
 
 from builders import Desk, group, node, pod, priority_class, queue
-from pumice.actions.eviction import asking, equal_rivals, plan, ranking, rules, telling, units, votes
+from pumice.actions.eviction import asking, equal_rivals, gang_rules, plan, ranking, rules, telling, units, votes
+from pumice.framework.plugin import Plugin
 from pumice.model.resources import PODS
 
 CONFIG = """
@@ -55,6 +56,28 @@ def test_where_the_first_tier_gives_nobody_on_a_node_the_second_decides_there(fi
     asked, row = rules.Preempt(session), desk.node("m").row
     candidates = [desk.task(f"low-{i}") for i in range(2)]
     assert votes.Votes(asked, None).tier(desk.task("high-0"), row, candidates, begun=False) == decides
+
+
+class Unwilling(Plugin):
+    """Gives nobody away to the gang forms."""
+
+    name = "unwilling"
+    points = frozenset({"UnifiedEvictable"})
+
+    def open(self, session):
+        session.unified_evictable.add(lambda _context, _tasks: [])
+
+
+@pytest.mark.parametrize(("first", "decides"), [("unwilling", 1), ("priority", 0)])
+def test_where_the_first_tier_gives_nobody_of_a_domain_the_second_decides_there(first, decides):
+    text = CONFIG % ("gangpreempt", f"[{{name: {first}}}]", "[{name: gang}, {name: conformance}, {name: predicates}]")
+    desk = Desk(text, Unwilling).feed(*classes(), node("m", "2"), group("low", 0, priorityClassName="low"))
+    desk.feed(*(pod(f"low-{i}", "low", cpu="1", node="m") for i in range(2)))
+    desk.feed(group("high", 1, priorityClassName="high"), pod("high-0", "high", cpu="1"))
+    asked = gang_rules.GangPreempt(desk.session())
+    candidates = [desk.task(f"low-{i}") for i in range(2)]
+    found = votes.Votes(asked, None).tier(desk.task("high-0"), votes.DOMAIN, candidates, begun=False)
+    assert found == decides
 
 
 @pytest.mark.parametrize(
