@@ -104,3 +104,13 @@ def test_what_is_reserved_counts_for_others_and_not_for_its_owner(text):
     assert not allowed(other)  # now it holds the same amount
     statement.discard()
     assert (allowed(own), allowed(other)) == (True, False)
+
+
+def test_among_many_small_jobs_a_gated_pod_is_not_bound_before_its_gate_is_gone():
+    made = desk(queue("q"), options=ON, cpu="64")
+    for i in range(20):
+        name = f"j{i:02}"
+        made.feed(group(name, 1, queue="q", created=i), gated("g", name) if i == 3 else pod(f"{name}-0", name, cpu="1"))
+    made.cycle()
+    assert opened(made) == ["g"]
+    assert sorted(made.world.binds) == [f"j{i:02}-0" for i in range(20) if i != 3]

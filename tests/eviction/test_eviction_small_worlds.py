@@ -131,16 +131,27 @@ class Attached(Plugin):
         session.simulate_add_task.add(lambda _claimant, _task, _record: None)
 
 
-def test_whose_going_a_plugin_speaks_against_does_not_go():
-    text = PREEMPT.replace("{name: priority}", "{name: priority}, {name: attached}")
+class Licensed(Plugin):
+    """Lets a queue take nobody on who is to wait for room."""
+
+    name = "licensed"
+    points = frozenset({"SimulateAllocatable"})
+
+    def open(self, session):
+        session.simulate_allocatable.add(lambda _queue, demand: "no licence is left" if demand.waits else None)
+
+
+@pytest.mark.parametrize(("plugin", "evicted"), [(Attached, ["mid-0"]), (Licensed, [])])
+def test_a_plugin_that_simulates_may_speak_against_a_victim_s_going_and_a_member_s_coming(plugin, evicted):
+    text = PREEMPT.replace("{name: priority}", f"{{name: priority}}, {{name: {plugin.name}}}")
     text += "configurations:\n- {name: preempt, arguments: {enableTopologyAwarePreemption: true}}\n"
-    desk = Desk(text, Attached).feed(*classes(), group("high", 1, phase="Inqueue", priorityClassName="high"))
+    desk = Desk(text, plugin).feed(*classes(), group("high", 1, phase="Inqueue", priorityClassName="high"))
     for i, rank in enumerate(("low", "mid")):
         desk.feed(node(f"n{i}", "1"), group(f"{rank}", 0, phase="Running", priorityClassName=rank))
         desk.feed(pod(f"{rank}-0", rank, cpu="1", node=f"n{i}"))
     desk.feed(pod("high-0", "high", cpu="1"))
     desk.cycle()
-    assert desk.world.evictions == ["mid-0"]
+    assert desk.world.evictions == evicted
 
 
 # -- what is remembered ----------------------------------------------------------------------------------------
