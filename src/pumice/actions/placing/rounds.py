@@ -141,7 +141,6 @@ class Rounds:
             return False
         firsts = [each[0] for each in tasks]
         if self._no_room.is_too_large(firsts[0]):
-            order.put_back()
             return True  # the first turn ends without a place, and so does the round
         left = order.leave(turns)
         placed = firsts[: drafted.place(session, statement, queue, firsts[:left])]
