@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from pumice.actions.eviction import judge, units
+from pumice.actions.eviction import judge, plan, units
 
 
 class Evaluation:
@@ -31,6 +31,9 @@ class Evaluation:
 
 
 class Plan:
+    can_spare = plan.Plan.can_spare
+    job = "its own"
+
     def __init__(self, evaluation=None, *, simulation=None, allowed=True, judges_apart=True, gangs=True):
         self._evaluation = evaluation or Evaluation()
         self.rules = SimpleNamespace(simulation=simulation, judges_apart=judges_apart)

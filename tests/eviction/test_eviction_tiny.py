@@ -57,6 +57,7 @@ MENDED = (
     ("a member that waits for room counts for no vote about its job", 500118, "preempt"),
     ("members who find no room beside others of their job ask for themselves", 500054, "reclaim"),
     ("a job with a minimum of one is no gang that is judged once", 501136, "gangreclaim"),
+    ("pods of a job each of which it can spare, but not all of them, cost as much as the job", 910410, "preempt"),
     ("whose next plans do not last goes on to the claimant's pods, however far away that is", 20208, "reclaim"),
     ("the same in gangreclaim", 20208, "gangreclaim"),
 )

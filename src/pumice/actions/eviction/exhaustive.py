@@ -96,25 +96,12 @@ def _combinations(plan: Plan, tasks: Sequence[Task], found: Sequence[Unit]) -> l
     for size in range(1, len(found) + 1):
         for going in itertools.combinations(found, size):
             gone = [task for unit in going for task in unit.tasks]
-            if len({task.uid for task in gone}) < len(gone) or not _are_spared(plan, going) or plan.leaves_out(going):
+            if len({task.uid for task in gone}) < len(gone) or not plan.can_spare(going) or plan.leaves_out(going):
                 continue
             freed = sum((task.shape.request.vector for task in gone if plan.covers(task)), start=room)
             if (least <= freed).all():
                 listed.append(going)
     return sorted(listed, key=lambda going: ranking.rank(plan.session, going))
-
-
-def _are_spared(plan: Plan, going: Sequence[Unit]) -> bool:
-    """Tell whether every job can spare the pods of it that go alone."""
-    losing: dict[str, list[Task]] = {}
-    for unit in going:
-        job = unit.tasks[0].job
-        if plan.gangs and not unit.whole and job is not None and job is not plan.job:
-            losing.setdefault(job.key, []).append(unit.tasks[0])
-    return all(
-        len(tasks) == 1 or (tasks[0].job is not None and units.keeps_its_minimum(tasks[0].job, tasks))
-        for tasks in losing.values()
-    )
 
 
 def _is_made(plan: Plan, tasks: Sequence[Task], done: Callable[[], bool], going: Sequence[Unit]) -> bool:

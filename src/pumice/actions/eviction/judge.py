@@ -73,13 +73,7 @@ class Door:
             return False
         if len(going) > 1 and not self.plan.rules.judges_apart:
             return False
-        if not self.plan.gangs:
-            return True
-        losing: dict[str, list[Task]] = {}
-        for unit in going:
-            if not unit.whole:
-                losing.setdefault(unit.tasks[0].job_key, []).append(unit.tasks[0])
-        return all(_is_left_whole(tasks) for tasks in losing.values())
+        return self.plan.can_spare(going)
 
     def passes(self, row: int, going: Sequence[Unit]) -> bool:
         """Ask about the room of a node with units gone, and, once for all nodes in a state, the filters that read amounts."""
@@ -101,12 +95,6 @@ class Door:
             if self._evaluation.is_by_amounts(released=True):
                 self._passed[state] = known
         return known
-
-
-def _is_left_whole(tasks: Sequence[Task]) -> bool:
-    """Tell whether a job keeps its minimum without some of its pods."""
-    job = tasks[0].job
-    return job is not None and units.keeps_its_minimum(job, tasks)
 
 
 class Step(msgspec.Struct, frozen=True):

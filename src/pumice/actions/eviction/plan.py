@@ -170,6 +170,14 @@ class Plan:
         jobs = {task.job.key: task.job for unit in taken for task in unit.tasks if task.job is not None}
         return all(job is self.job or not job.tally.ready or units.keeps_its_minimum(job) for job in jobs.values())
 
+    def can_spare(self, going: Sequence[Unit]) -> bool:
+        """Tell whether every job can spare all those of it together that go alone."""
+        losing: dict[str, list[Task]] = {}
+        for unit in going if self.gangs else ():
+            if not unit.whole and unit.tasks[0].job is not self.job:
+                losing.setdefault(unit.tasks[0].job_key, []).append(unit.tasks[0])
+        return all(t[0].job is not None and units.keeps_its_minimum(t[0].job, t) for t in losing.values())
+
     def loose_units(self) -> list[Unit]:
         """Return the units of which nobody is on the node of a member, where victims are offered node by node."""
         if not self.rules.node_by_node:

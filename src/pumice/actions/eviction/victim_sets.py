@@ -107,8 +107,10 @@ class VictimSets:
 
     def _is_out(self, chosen: Sequence[Choice]) -> bool:
         """Tell without asking that a set does not go."""
-        refused = any(id(choice.unit) in self.refused for choice in chosen)
-        return refused or self._plan.leaves_out([choice.unit for choice in chosen])
+        if any(id(choice.unit) in self.refused for choice in chosen):
+            return True
+        going = [choice.unit for choice in chosen]
+        return self._plan.leaves_out(going) or (len(going) > 1 and not self._plan.can_spare(going))
 
     def _could_fit(self, choices: Sequence[Choice], row: int) -> bool:
         """Tell whether the member might fit with everybody gone who could go; who minds others may need one of them to stay."""
