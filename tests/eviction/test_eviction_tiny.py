@@ -58,6 +58,7 @@ MENDED = (
     ("members who find no room beside others of their job ask for themselves", 500054, "reclaim"),
     ("a job with a minimum of one is no gang that is judged once", 501136, "gangreclaim"),
     ("pods of a job each of which it can spare, but not all of them, cost as much as the job", 910410, "preempt"),
+    ("a member for whom there is room without a plan counts for the minimum", 910515, "preempt"),
     ("whose next plans do not last goes on to the claimant's pods, however far away that is", 20208, "reclaim"),
     ("the same in gangreclaim", 20208, "gangreclaim"),
 )

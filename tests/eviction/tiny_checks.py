@@ -67,6 +67,9 @@ class Check:
             return
         placed, served = set(self.ran.binds), set()
         for claimant, victims, number, first in self.ran.plans:
+            if claimant in self.ran.seated:
+                self.notes["plans beside members for whom there was room"] += 1  # which of them is not told
+                return
             plan = self._plan(scene, claimant, victims, number, first)
             if plan is None or any(pod.group in served for pod in plan.gone):
                 self.notes["plans that cannot be told apart" if plan is None else "takes from who waits"] += 1

@@ -13,6 +13,7 @@ from tests.lives.policies import Policy
 
 PLAN = re.compile(r"^(\w+): (\S+/\S+): (\d+) pods are evicted for (\d+) members(?: in \S+)?: (.*?)(?:; plan |$)")
 FIRST = re.compile(r", for (\S+) first")
+ROOM = re.compile(r"^\w+: (\S+/\S+): there is room for \d+ members")
 
 
 @dataclass
@@ -24,6 +25,9 @@ class Ran:
     nominated: dict
     plans: list = field(default_factory=list)  # (claimant, victims, number of members, first member)
     told: list = field(default_factory=list)
+    seated: set = field(
+        default_factory=set
+    )  # claimants of plans that were made after room was found for others of theirs
 
 
 def act(world):
@@ -33,11 +37,14 @@ def act(world):
     if desk.scheduler.failures:
         raise desk.scheduler.failures[0]
     told = list(record.trace())
-    plans = []
+    plans, roomy, seated = [], set(), set()
     for line in told:
+        if room := ROOM.match(line):
+            roomy.add(room[1])
         match = PLAN.match(line)
         if match:
             first = FIRST.search(line)
+            seated |= roomy & {match[2]}
             names = re.split(r", | and ", match[5])
             plans.append((match[2], [n for n in names if "/" in n], int(match[4]), first[1] if first else ""))
     nominated = {
@@ -46,7 +53,7 @@ def act(world):
         if each.body.get("status", {}).get("nominatedNodeName")
     }
     binds = {f"a/{name}": node for name, node in desk.world.binds.items()}
-    return Ran(binds, sorted(f"a/{n}" for n in desk.world.evictions), nominated, plans, told)
+    return Ran(binds, sorted(f"a/{n}" for n in desk.world.evictions), nominated, plans, told, seated)
 
 
 def place(world, scene, key, gone):
