@@ -1,18 +1,20 @@
-"""`make mutants`, `make mutants PATHS=src/pumice/cache SAMPLE=200 SEED=3`: how many changes are noticed, and each that is not."""
+"""`make mutants`, `make mutants PATHS=src/pumice/cache SAMPLE=200 SEED=3`: how many changes are noticed, and each that is neither noticed nor explained."""
 
 from __future__ import annotations
 
 import argparse
 import os
 import random
+import re
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from pathlib import Path
 
-from tests.mutants import changing, noticing
+from tests.mutants import changing, explained, noticing
 
 PATHS = ("src/pumice/actions", "src/pumice/framework", "src/pumice/cache", "src/pumice/controllers")
 SCENARIOS = "tests/mutants/scenario_checks.py"
+_NUMBER = re.compile(r" #\d+$")  # of those that read alike
 WORLDS = "tests/mutants/world_checks.py"
 TESTS = {  # by the beginning of a path: folders of tests, besides all scenarios, that could notice
     "src/pumice/actions": ("actions", "eviction", "cases", "explaining", "topology"),
@@ -42,9 +44,11 @@ def main() -> None:
         found = unnoticed(found, options.again.read_text().splitlines())
     elif options.sample and len(found) > options.sample:
         found = random.Random(options.seed).sample(found, options.sample)  # noqa: S311  a sample
+    known = explained.read()
+    reasons = {each: known[each.path, each.change] for each in found if (each.path, each.change) in known}
     began, tests = time.perf_counter(), options.tests or _tests(files)
     verdicts = noticing.tried(
-        found,
+        [each for each in found if each not in reasons],
         tests,
         tuple(options.paths),
         budget=options.budget,
@@ -52,7 +56,11 @@ def main() -> None:
         workers=options.workers,
         known=options.runs,
     )
-    _tell(verdicts, time.perf_counter() - began)
+    for mutant, each in reasons.items():
+        print(f"explained as {each.kind}: {mutant}")  # noqa: T201
+    for line in summary(verdicts, list(reasons)):
+        print(line)  # noqa: T201
+    print(f"{time.perf_counter() - began:.0f} s")  # noqa: T201
 
 
 def _files(path: Path) -> list[Path]:
@@ -63,13 +71,12 @@ def unnoticed(found: list[changing.Mutant], told: list[str]) -> list[changing.Mu
     """Give the changes of which a run has told that nobody noticed them: of several that read alike, the one that is nearest to where it was."""
     alike: dict[tuple[str, str], list[changing.Mutant]] = defaultdict(list)
     for mutant in found:
-        alike[mutant.path, str(mutant).partition(": in ")[2]].append(mutant)
+        alike[mutant.path, mutant.wording].append(mutant)
     chosen = []
     for text in told:
         if " not notice " in text or text.startswith("no test calls"):
-            place, _, change = text[text.index("src/") :].partition(": in ")
-            path, _, line = place.partition(":")
-            if same := alike[path, change]:
+            path, line, change = text[text.index("src/") :].split(":", 2)
+            if same := alike[path, _NUMBER.sub("", change.strip())]:
                 chosen.append(same.pop(min(range(len(same)), key=lambda each: abs(same[each].line - int(line)))))
     return chosen
 
@@ -84,14 +91,18 @@ def _tests(files: list[str]) -> list[str]:
     return [SCENARIOS, *worlds, *dict.fromkeys(f"tests/{folder}" for folders in wanted for folder in folders)]
 
 
-def _tell(verdicts: list[noticing.Verdict], seconds: float) -> None:
-    folders: dict[str, list[bool]] = defaultdict(list)
-    for verdict in verdicts:
-        folders["/".join(Path(verdict.mutant.path).parts[:3])].append(verdict.by is not None)
-    for folder, noticed in [*sorted(folders.items()), ("in all", [each for part in folders.values() for each in part])]:
-        share = 100 * sum(noticed) / max(1, len(noticed))
-        print(f"{folder}: {len(noticed)} changes, {sum(noticed)} noticed ({share:.1f} %)")  # noqa: T201
-    print(f"{seconds:.0f} s")  # noqa: T201
+def summary(verdicts: list[noticing.Verdict], reasons: list[changing.Mutant]) -> list[str]:
+    """Say by folder what became of the changes, and which share of those that nobody explained was noticed."""
+    tried = [(verdict.mutant.path, "left" if verdict.by is None else "noticed") for verdict in verdicts]
+    folders: dict[str, Counter[str]] = defaultdict(Counter)
+    for path, what in [*tried, *((mutant.path, "explained") for mutant in reasons)]:
+        folders["/".join(Path(path).parts[:3])][what] += 1
+    lines = []
+    for folder, counts in [*sorted(folders.items()), ("in all", sum(folders.values(), Counter[str]()))]:
+        share = 100 * counts["noticed"] / max(1, counts["noticed"] + counts["left"])
+        each = ", ".join(f"{counts[what]} {what}" for what in ("explained", "noticed", "left"))
+        lines.append(f"{folder}: {counts.total()} changes, {each} ({share:.1f} % of those not explained noticed)")
+    return lines
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import copy
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -37,9 +38,20 @@ class Mutant(NamedTuple):
     function: str
     before: str
     after: str
+    alike: int = 0  # which it is of those of the file that read alike, if there are several
+
+    @property
+    def change(self) -> str:
+        """Say what is changed in words that stay the same where the code moves."""
+        return f"{self.wording} #{self.alike}" if self.alike else self.wording
+
+    @property
+    def wording(self) -> str:
+        """Say what is changed; others may read alike."""
+        return f"in {self.function}: {self.before}  ->  {self.after}"
 
     def __str__(self) -> str:
-        return f"{self.path}:{self.line}: in {self.function}: {self.before}  ->  {self.after}"
+        return f"{self.path}:{self.line}: {self.change}"
 
 
 class _Site(NamedTuple):
@@ -51,7 +63,7 @@ class _Site(NamedTuple):
 def mutants(path: str) -> list[Mutant]:
     """Give every change of a file."""
     tree = ast.parse(Path(path).read_text())
-    return [_described(path, number, site) for number, site in enumerate(_sites(tree))]
+    return _told_apart([_described(path, number, site) for number, site in enumerate(_sites(tree))])
 
 
 def changed(path: str, number: int) -> ast.Module:
@@ -65,6 +77,17 @@ def changed(path: str, number: int) -> ast.Module:
 def _described(path: str, number: int, site: _Site) -> Mutant:
     after = ast.unparse(site.change(copy.deepcopy(site.before)))
     return Mutant(path, number, getattr(site.before, "lineno", 0), site.function, ast.unparse(site.before), after)
+
+
+def _told_apart(found: list[Mutant]) -> list[Mutant]:
+    """Number those that read alike, in the order in which they stand."""
+    several = Counter(each.wording for each in found)
+    seen: Counter[str] = Counter()
+    numbered = []
+    for each in found:
+        seen[each.wording] += 1
+        numbered.append(each._replace(alike=seen[each.wording]) if several[each.wording] > 1 else each)
+    return numbered
 
 
 class _Swap(ast.NodeTransformer):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib.util
+import re
 import signal
 import subprocess
 import sys
@@ -11,7 +12,7 @@ import sys
 import pytest
 
 from tests.mutants import __main__ as command
-from tests.mutants import changing, noticing, putting_in, tracing
+from tests.mutants import changing, explained, noticing, putting_in, tracing
 
 SOURCE = """
 LIMIT = 3
@@ -131,6 +132,87 @@ def test_what_nobody_noticed_is_found_again_where_it_is_nearest_by_now():
     now = [each._replace(line=each.line + 2) for each in was]
     assert command.unnoticed(now, told) == [now[1], now[2]]
     assert command.unnoticed([now[0]], told) == [now[0]]  # the other is gone
+
+
+TWICE = """
+def f(a, b):
+    return a < b or (b == 3 and a < b)
+"""
+
+
+def test_changes_that_read_alike_are_numbered_in_their_order(tmp_path):
+    file = tmp_path / "twice.py"
+    file.write_text(TWICE)
+    changes = [each.change for each in changing.mutants(str(file))]
+    assert [each for each in changes if " < " in each and " or " not in each and " and " not in each] == [
+        "in f: a < b  ->  a <= b #1",
+        "in f: a < b  ->  a <= b #2",
+    ]
+    assert "in f: b == 3  ->  b != 3" in changes
+    told = [str(noticing.Verdict(changing.mutants(str(file))[1], 4, None))]
+    there = [each._replace(path="src/a.py") for each in changing.mutants(str(file))]
+    assert [each.change for each in command.unnoticed(there, [told[0].replace(str(file), "src/a.py")])] == [changes[1]]
+
+
+LEDGER = """# path | change | kind | reason
+
+src/a.py | in f: a | b < 1  ->  a | b <= 1 | limit | chosen freely
+src/a.py | in f: x < 1  ->  x <= 1 #2 | equal | x is 7 | or 8
+"""
+
+
+def test_a_line_of_what_is_explained_has_a_path_a_change_a_kind_and_a_reason(tmp_path):
+    file = tmp_path / "explained.txt"
+    file.write_text(LEDGER)
+    assert [tuple(each) for each in explained.read(file).values()] == [
+        ("src/a.py", "in f: a | b < 1  ->  a | b <= 1", "limit", "chosen freely"),
+        ("src/a.py", "in f: x < 1  ->  x <= 1 #2", "equal", "x is 7 | or 8"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "src/a.py | in f: x < 1  ->  x <= 1 | equal |",
+        "src/a.py | in f: x < 1  ->  x <= 1 | equal",
+        "src/a.py | in f: x < 1  ->  x <= 1 | hard | it is",
+        "src/a.py | in f: x < 1 | equal | it is",
+        "src/a.py:7: in f: x < 1  ->  x <= 1 | equal | it is",
+        "in f: x < 1  ->  x <= 1 | equal | it is",
+        "src/a.py | in f: x < 1  ->  x <= 1 #2 | cost | explained above",
+    ],
+)
+def test_a_line_that_explains_nothing_is_an_error_that_names_it(tmp_path, line):
+    file = tmp_path / "explained.txt"
+    file.write_text(LEDGER + line)
+    with pytest.raises(ValueError, match=re.escape("explained.txt:5: ") + ".*" + re.escape(line)):
+        explained.read(file)
+
+
+def test_what_is_explained_is_still_a_change_of_the_code():
+    known = explained.read()
+    assert not list(explained.dead(known)), "no such change: leave the line out, or put in what the code reads like now"
+
+
+def test_explanations_of_what_is_gone_are_dead(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src/a.py").write_text(TWICE)
+    changes = ("in f: b == 3  ->  b != 3", "in f: b == 4  ->  b != 4", "in f: a < b  ->  a <= b")
+    told = [explained.Explanation("src/a.py", change, "equal", "so") for change in changes]
+    told.append(explained.Explanation("src/b.py", changes[0], "equal", "so"))
+    assert list(explained.dead({(each.path, each.change): each for each in told})) == told[1:]
+
+
+def test_the_share_is_of_what_nobody_explained():
+    each = changing.Mutant("src/pumice/a/b.py", 0, 3, "f", "1", "2")
+    other = each._replace(path="src/pumice/c.py")
+    verdicts = [noticing.Verdict(*verdict) for verdict in ((each, 4, "a test"), (each, 4, None), (other, 4, "a test"))]
+    assert command.summary(verdicts, [each, each]) == [
+        "src/pumice/a: 4 changes, 2 explained, 1 noticed, 1 left (50.0 % of those not explained noticed)",
+        "src/pumice/c.py: 1 changes, 0 explained, 1 noticed, 0 left (100.0 % of those not explained noticed)",
+        "in all: 5 changes, 2 explained, 2 noticed, 1 left (66.7 % of those not explained noticed)",
+    ]
 
 
 def test_a_copy_that_breaks_down_says_nothing_and_one_that_is_late_is_ended():
