@@ -47,6 +47,7 @@ def test_nothing_is_kept_of_a_group_and_its_pods_once_they_are_gone_whatever_fai
         pod("q", name, cpu="8", **more),
         pod("r", name, cpu="1", node="n1", **more),
     ]
+    pods[1]["status"]["nominatedNodeName"] = "n1"
     desk.feed(NATIVE if native else group("g", 2), *pods).cycle()
     assert desk.world.binds
     for code in ("unavailable", "unavailable", "refused"):
@@ -124,3 +125,11 @@ def test_what_a_queue_was_told_is_remembered_though_nothing_is_wrong_with_it_oth
     desk = Desk().feed(manifest).apply()
     desk.modify({**manifest, "metadata": {**manifest["metadata"], "labels": {"a": "b"}}}).apply()
     assert len([each for each in desk.world.of(Note) if each.name == "q"]) == 1
+
+
+def test_nobody_is_woken_for_a_pod_that_waited_for_its_group_and_is_gone_though_nobody_looked():
+    desk = Desk().feed(pod("p", "missing", cpu="1")).apply()
+    assert desk.cache.next_wake() is not None
+    desk.delete(pod("p", "missing"))
+    desk.cache.apply(desk.now, standby=True)
+    assert desk.cache.next_wake() is None

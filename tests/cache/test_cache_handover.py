@@ -124,6 +124,14 @@ def test_the_reason_names_what_overtook_it():
     assert "pod a/x with 2 cpu appeared on node n2" in record.explain("a/g")
 
 
+def test_the_reason_counts_the_pods_that_appeared_beside_the_first():
+    for others in (1, 2):
+        foreign = [builders.pod(f"x{n}", node="n2", cpu="2", scheduler="other") for n in range(others + 1)]
+        desk = gang(interrupted_by(*(("ADDED", each) for each in foreign)))
+        shown = f"pod a/x0 and {others} more with {2 * others + 2} cpu appeared on node n2"
+        assert shown in desk.cycle().explain("a/g")
+
+
 def test_the_next_cycle_decides_on_what_overtook_the_last():
     desk = gang(interrupted_by(("DELETED", builders.node("n2", cpu="4")), ("ADDED", builders.node("n3", cpu="4"))))
     desk.cycle()

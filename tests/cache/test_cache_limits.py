@@ -53,6 +53,15 @@ def test_what_a_node_oversubscribes_may_reach_the_largest_amount_and_not_pass_it
         objects.offer(made)
 
 
+@pytest.mark.parametrize(("cpu", "memory", "own"), [("3", "5", (3000, 5)), (None, "5", (0, 5)), ("3", None, (3000, 0))])
+def test_what_a_node_offers_of_its_own_is_told_apart_from_what_it_oversubscribes(cpu, memory, own):
+    manifest = node("n", cpu=cpu, memory=memory)
+    manifest["metadata"]["annotations"] = {names.OVERSUBSCRIPTION_CPU: "7", names.OVERSUBSCRIPTION_MEMORY: "9"}
+    amounts, native = objects.offer(msgspec.convert(manifest, core.Node))
+    assert native == own
+    assert (amounts["cpu"], amounts["memory"]) == (own[0] + 7, own[1] + 9)
+
+
 def test_a_nomination_that_somebody_else_changes_is_taken_in():
     made = Desk().feed(node("n1"), node("n2"), group("g", 2), pod("p", "g", cpu="1")).apply()
     for nominated in ("n1", "n2", ""):

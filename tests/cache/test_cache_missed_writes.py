@@ -111,14 +111,17 @@ def test_numbers_of_a_group_of_kubernetes_own_are_written_anew_where_they_are_to
     assert messages == [f"no node has 4 cpu free: the freest of 1, n1, has {free} cpu" for free in (2, 3)]
 
 
-def test_a_group_that_waits_again_for_the_same_reason_after_it_ran_is_warned_again():
+@pytest.mark.parametrize("seen_starting", [True, False])
+def test_a_group_that_waits_again_for_the_same_reason_after_it_ran_is_warned_again(seen_starting):
     desk = Desk().feed(group("g", 1, phase="Inqueue"), pod("p", "g", cpu="2"), node("n1", cpu="2"))
     told = []
     for _ in range(2):
         other = pod("other", cpu="1", node="n1")
         desk.feed(other).cycle()
         desk.cycle()
-        desk.delete(other).cycle()
+        desk.delete(other)
+        if seen_starting:
+            desk.cycle()
         desk.modify(pod("p", "g", cpu="2", node="n1")).cycle()
         assert desk.cluster.jobs["a/g"].phase == "Running"
         desk.delete(pod("p", "g")).feed(pod("p", "g", cpu="2", uid="another"))
@@ -133,6 +136,25 @@ def test_a_group_that_starts_at_once_is_told_too_that_its_wish_is_not_heeded():
     desk.feed(pod("p", "g", cpu="1")).cycle()
     assert desk.world.binds == {"p": "n1"}
     assert [each.reason for each in desk.world.of(Note) if each.name == "g" and "is not heeded" in each.message]
+
+
+def test_a_group_is_told_once_why_it_waits_and_nothing_once_it_waits_no_more():
+    desk = waiting().feed(group("o", networkTopology={"mode": "soft"}), pod("o", "o", cpu="1"))
+    desk.cycle()
+    desk.feed(pod("another", "g", cpu="2")).cycle()
+    desk.modify(pod("o", "o", cpu="1", node="n1")).cycle()
+    told = [each.name for each in desk.world.of(Note) if (each.type, each.reason) == ("Warning", "Unschedulable")]
+    assert told == ["g"]
+    assert all(message for _, _, message in desk.world.notes)
+
+
+def test_a_native_group_is_told_under_its_own_kind_and_that_it_is_to_stay_together_is_heeded_without_a_plugin():
+    together = {**NATIVE["spec"], "schedulingConstraints": {"topology": [{"key": "zone"}]}}
+    desk = Desk().feed(node("n1", cpu="1", labels={"zone": "z"}), {**NATIVE, "spec": together})
+    desk.feed(pod("p", cpu="2", **OF_NATIVE)).cycle()
+    told = [each for each in desk.world.of(Note) if each.name == "g"]
+    assert {each.kind for each in told} == {kinds.NATIVE_POD_GROUP}
+    assert [each.reason for each in told if each.type == "Warning"] == ["Unschedulable"]
 
 
 @pytest.mark.parametrize("wishes", [{}, {"networkTopology": {"mode": "soft"}}], ids=["nothing", "a place"])

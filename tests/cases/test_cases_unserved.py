@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from builders import NOW, SECOND, Desk, metadata
 from pumice.api import duration
 from pumice.framework import configuration, registry
 from pumice.scenario.stage import SimulatedStage
@@ -37,3 +38,15 @@ def test_a_workload_that_nobody_touches_for_a_minute_gets_an_event_and_no_status
     assert "nobody has touched this Job for 60 s" in texts["job/ml/train"]
     assert "unless the first run is still to come" in texts["cronjob/ml/nightly"]
     assert (stage.counts().binds, stage.counts().status_writes) == (0, 0)
+
+
+def test_the_scheduler_asks_to_be_woken_when_the_minute_of_the_first_workload_is_over_and_tells_of_it_then():
+    desk = Desk()
+    for name, created in (("later", 9), ("first", 5)):
+        desk.feed(workload("Job", metadata=metadata(name, "ml", created=created)))
+    assert desk.apply().cache.next_wake() == NOW + 65 * SECOND
+    for now, told in ((65 * SECOND - 1, []), (65 * SECOND, ["first"])):
+        desk.now = NOW + now
+        desk.apply()
+        assert [name for name, reason, _ in desk.world.notes if reason == "NotServed"] == told
+    assert desk.cache.next_wake() == NOW + 69 * SECOND

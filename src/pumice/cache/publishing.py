@@ -297,7 +297,7 @@ class Publisher:
                 mirror.report_again(self._cache, job)
         tasks = (self._cluster.tasks.get(uid) for uid in self.pods.renewals.due(now))
         jobs = [self._cluster.jobs.get(key) for key in self._renewals.due(now)]
-        for job in dict.fromkeys([*jobs, *(task.job for task in tasks if task is not None and task.status in WAITING)]):
+        for job in dict.fromkeys([*jobs, *(task.job for task in tasks if task is not None)]):
             if job is not None:
                 mirror.report_again(self._cache, job)
         for name in self._retry_pauses.due(now):
