@@ -5,7 +5,7 @@ import pytest
 from pumice.api import kinds
 from pumice.cache import effects
 from pumice.controllers import podgroups
-from pumice.controllers.queueing import engine, requests, running
+from pumice.controllers.queueing import engine, observed, requests, running
 from pumice.sim import structure
 
 GROUP_NAME = "scheduling.k8s.io/group-name"
@@ -544,3 +544,25 @@ def test_a_job_whose_start_or_deadline_cannot_be_read_ends_nothing(job):
     world.add(kinds.POD, pod(owner="j", kind=kinds.BATCH_JOB))
     world.settle()
     assert ends_by(world) is None
+
+
+@pytest.mark.parametrize("there", [False, True])
+def test_a_group_concerns_all_pods_that_wait_for_it_or_the_one_that_is_to_make_it(there):
+    known = observed.Observed()
+    named = {GROUP_NAME: "podgroup-rs"}
+    pods = [pod("p2", owner="rs"), pod("p0", owner="rs", annotations=named), pod("p1", owner="rs"), pod("q", owner="x")]
+    for each in pods:
+        known.feed(kinds.POD, "ADDED", each)
+    group = pod("podgroup-rs", owner="rs")
+    if there:
+        known.feed(kinds.POD_GROUP, "ADDED", group)
+    grouped = podgroups.controllers()[0]
+    concerned = set(grouped.concerns(kinds.POD_GROUP, group, known))
+    assert concerned == ({("a", "p1"), ("a", "p2")} if there else {("a", "p2")})
+    assert grouped.concerns(kinds.POD, pods[2], known) == ([] if there else [("a", "p2")])
+
+
+def test_a_group_of_a_bare_pod_concerns_that_pod():
+    own = pod("podgroup-x", owner="uid-p")
+    own["metadata"]["ownerReferences"][0] |= {"apiVersion": "v1", "kind": "Pod", "name": "p"}
+    assert podgroups.controllers()[0].concerns(kinds.POD_GROUP, own, observed.Observed()) == [("a", "p")]

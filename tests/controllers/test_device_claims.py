@@ -73,8 +73,8 @@ def test_a_claim_is_made_from_a_template_and_the_pod_is_told_its_name():
     assert metadata["generateName"] == "p-gpu-"
     assert metadata["annotations"] == {"n": "2", "resource.kubernetes.io/pod-claim-name": "gpu"}
     assert metadata["labels"] == {"l": "1"}
-    assert metadata["ownerReferences"][0]["uid"] == uid(cluster, "p")
-    assert metadata["ownerReferences"][0]["controller"] is True
+    owner = {"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": uid(cluster, "p")}
+    assert metadata["ownerReferences"] == [{**owner, "controller": True, "blockOwnerDeletion": True}]
     assert one["spec"] == SPEC
     status = cluster.store.peek(Key(kinds.POD, "a", "p"))["status"]
     assert status["resourceClaimStatuses"] == [{"name": "gpu", "resourceClaimName": metadata["name"]}]
@@ -123,6 +123,22 @@ def test_a_claim_that_was_only_left_allocated_keeps_its_devices_until_it_is_dele
     cluster.store.delete(Key(kinds.RESOURCE_CLAIM, "a", "c"))
     cluster.settle()
     assert found(cluster) is None
+
+
+@pytest.mark.parametrize("finalizers", [[], ["of.others"], [FINALIZER], ["of.others", FINALIZER]])
+def test_of_a_claim_that_goes_and_that_nobody_uses_only_what_it_has_is_taken_away(finalizers):
+    going = claim(status={"allocation": GIVEN})
+    going["metadata"] |= {"uid": "c", "deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": finalizers}
+    known = observed.Observed()
+    known.feed(kinds.RESOURCE_CLAIM, "ADDED", going)
+    steps = device_claims.Claims().reconcile("a", "c", known, None).steps
+    written = [(each.request.subresource, each.request.body) for each in steps]
+    if FINALIZER not in finalizers:
+        assert written == []
+        return
+    (_, freed), (_, released) = written
+    assert freed["status"] == {"allocation": None, "devices": None}
+    assert released == {"metadata": {"finalizers": finalizers[:-1] or None}}
 
 
 def test_a_pod_that_goes_without_having_had_a_node_is_done_with_its_claims():

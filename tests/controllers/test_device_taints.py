@@ -68,6 +68,7 @@ def test_a_pod_says_why_and_goes(objects):
     (condition,) = told.request.body["status"]["conditions"]
     assert (condition["type"], condition["reason"]) == ("DisruptionTarget", "DeletionByDeviceTaintManager")
     assert condition["message"] == "Device Taint manager: device d/p/g0 is tainted k:NoExecute"
+    assert told.request.body["metadata"] == {"resourceVersion": "1"}  # or a condition that came meanwhile would be lost
     assert isinstance(deleted.request, Delete)
     assert (deleted.request.name, deleted.request.uid) == ("p", "u-p")
 

@@ -12,6 +12,7 @@ from volcano_worlds import VolcanoWorld, command, group, killed_anywhere, queue
 from drawing import drawn
 from pumice.api import duration, kinds, names
 from pumice.controllers.queueing.observed import Observed
+from pumice.controllers.queueing.requests import Moment
 from pumice.controllers.volcano.queues import group_counts, states
 from pumice.controllers.volcano.queues.controlling import Queues
 
@@ -253,6 +254,15 @@ def test_nothing_is_written_when_nothing_has_changed():
     world.restart()
     world.settle()
     assert (world.store.resource_version, world.requests) == (version, before[1])
+
+
+def test_a_queue_first_says_below_which_one_it_is():
+    """Whatever else is refused of it then, sums follow the tree."""
+    known = Observed()
+    for each in (queue("root"), queue("q")):
+        known.feed(kinds.QUEUE, "ADDED", each)
+    steps = Queues().reconcile("", "q", known, Moment(0)).steps
+    assert [each.request.body for each in steps] == [{"spec": {"parent": "root"}}, {"status": {"state": "Open"}}]
 
 
 @pytest.mark.parametrize("action", ["AbortJob", "", 3, None])

@@ -388,6 +388,16 @@ def test_who_stands_by_keeps_nothing_of_what_has_gone_and_looks_at_all_that_is_t
     assert dict(counting.seen)["stays"] == ["stays-100000"]  # what nobody else can have dealt with yet
 
 
+def test_who_stands_by_looks_at_all_that_is_there_when_it_leads_however_many_there_are():
+    counting = Counting()
+    turns, many = engine.Engine([counting]), 2 * engine.FEW_WAITING
+    for number in range(many):
+        turns.feed(kinds.JOB, "ADDED", a_job(f"j{number}", number + 1))
+    while len(turns.queue):
+        looked(turns)
+    assert [name for name, _ in counting.seen] == [f"j{number}" for number in range(many)]
+
+
 def test_who_leads_looks_at_what_has_gone():
     _, turns = stood_by(1)
     looked(turns)

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from pumice.api import duration, timestamp
-from pumice.controllers.volcano.jobs import pod_groups, statuses
+from pumice.controllers.volcano.jobs import pod_groups, reading, statuses
 
 
 @pytest.mark.parametrize(
@@ -51,3 +51,47 @@ def test_counts_do_not_wait_for_a_clock_that_is_ahead(ahead, waits):
     due = statuses.due_at(job, members, SimpleNamespace(now=now, busy=False), 0)
     assert (due > now) is waits
     assert due <= now + statuses.PAUSE
+
+
+def due_after(written, now, *changes, groups=0, busy=False):
+    """Say when counts are due, all in seconds, of a Job that was written then and has had these changes."""
+    epoch = 1_700_000_000
+
+    def told(second):
+        return timestamp.format_timestamp((epoch + second) * duration.SECOND)
+
+    def pod(second):
+        return {"metadata": {"name": "p", "creationTimestamp": told(second)}, "status": {}}
+
+    state = {"lastTransitionTime": told(written)} if written is not None else {}
+    job = reading.Job({"metadata": {"name": "j"}, "spec": {}, "status": {"state": state}})
+    found = SimpleNamespace(all=[SimpleNamespace(pod=pod(each)) for each in changes])
+    moment = SimpleNamespace(now=int((epoch + now) * duration.SECOND), busy=busy)
+    return statuses.due_at(job, found, moment, groups) / duration.SECOND - epoch
+
+
+@pytest.mark.parametrize(
+    ("written", "now", "changes", "due"),
+    [
+        (100, 100.5, [], 101),  # a second between two writes
+        (None, 100.5, [], 100.5),
+        (100, 101.5, [], 101.5),
+        (100, 101.2, [99], 101.2),  # that was written
+        (100, 101.2, [100], 102),  # a second from when it may have been at the latest
+        (100, 103.5, [102], 104),
+        (100, 103.5, [103], 104.5),
+        (100, 104.5, [100, 101, 102, 103, 104], 104),  # three from the first of many
+        (100, 102.5, [100, 101, 102], 103.5),
+        (100, 130, [110, 115], 114),
+    ],
+)
+def test_counts_wait_until_nothing_has_changed_for_a_pause_and_no_more_than_three(written, now, changes, due):
+    assert due_after(written, now, *changes) == pytest.approx(due)
+
+
+@pytest.mark.parametrize(
+    ("groups", "busy", "pause"),
+    [(0, False, 1), (20, False, 1), (40, False, 2), (10**4, False, 15), (0, True, 30), (10**4, True, 30)],
+)
+def test_the_pause_grows_with_the_groups_there_are_and_is_longest_while_there_is_much_to_do(groups, busy, pause):
+    assert due_after(100, 100, groups=groups, busy=busy) == pytest.approx(100 + pause)

@@ -8,8 +8,11 @@ import pytest
 from test_volcano_job_cuts import CutWorld, job
 
 from pumice.api import duration, kinds, names, timestamp
+from pumice.cache import effects
+from pumice.controllers.queueing.observed import Observed
 from pumice.controllers.queueing.requests import Moment
 from pumice.controllers.volcano.jobs import pod_groups, pod_making, reading, statuses
+from pumice.controllers.volcano.jobs.controlling import Jobs
 from pumice.controllers.volcano.jobs.members import Members
 from pumice.sim.identity import Key
 
@@ -79,3 +82,30 @@ def test_a_claim_that_a_job_names_otherwise_than_we_do_is_never_made():
 def test_names_stay_the_same_from_version_to_version():
     """Who makes a claim, a name in a Job, must find it again after an update."""
     assert pod_making.suffix("a", "b") == "wb2gjuow4064"
+
+
+def test_a_claim_concerns_the_jobs_of_its_namespace_that_wait_for_one_and_other_things_nobody():
+    known = Observed()
+    for namespace, name, reason in (("a", "i", "PVCError"), ("a", "j", ""), ("b", "k", "PVCError")):
+        made = job()
+        made["metadata"] |= {"name": name, "namespace": namespace, "uid": name}
+        known.feed(kinds.JOB, "ADDED", {**made, "status": {"state": {"phase": "Pending", "reason": reason}}})
+    claim = {"metadata": {"name": "c", "namespace": "a"}}
+    watched = {kind: list(Jobs().concerns(kind, claim, known)) for kind in Jobs().watched}
+    assert watched.pop(kinds.PERSISTENT_VOLUME_CLAIM) == [("a", "i")]
+    assert set(map(str, watched.values())) == {"[]"}
+
+
+@pytest.mark.parametrize("phase", ["", "Pending", "Running"])
+def test_counts_of_a_job_whose_pods_are_being_made_are_not_written_yet(phase):
+    known = Observed()
+    made = {**job(), "status": {"state": {"phase": phase}, "minAvailable": 0}}
+    made["metadata"] |= {"uid": "j"}
+    owners = [{"apiVersion": kinds.JOB.api_version, "kind": "Job", "name": "j", "uid": "j", "controller": True}]
+    group = {"metadata": {"name": "j-j", "namespace": "a", "uid": "g", "ownerReferences": owners}}
+    known.feed(kinds.QUEUE, "ADDED", {"metadata": {"name": "default"}})
+    known.feed(kinds.JOB, "ADDED", made)
+    known.feed(kinds.POD_GROUP, "ADDED", {**group, "spec": {}, "status": {"phase": "Inqueue"}})
+    steps = [each.request for each in Jobs().reconcile("a", "j", known, Moment(0)).steps]
+    assert any(isinstance(each, effects.Create) for each in steps)
+    assert not any(isinstance(each, effects.Patch) and each.kind is kinds.JOB for each in steps)
