@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from builders import SECOND, Desk, group, node, pod, queue
+from builders import SECOND, Desk, group, metadata, node, pod, queue
 from containers import entries
 from pumice.api import kinds
 from pumice.cache.effects import Bind, Evict, Note, Patch
@@ -133,3 +133,34 @@ def test_nobody_is_woken_for_a_pod_that_waited_for_its_group_and_is_gone_though_
     desk.delete(pod("p", "missing"))
     desk.cache.apply(desk.now, standby=True)
     assert desk.cache.next_wake() is None
+
+
+def test_of_queues_and_budgets_that_are_gone_nothing_is_kept():
+    desk = Desk().apply()
+    before = entries(desk.cache.publisher, beyond=(desk.cache, desk.cluster, desk.world))
+    older = {**queue("q"), "apiVersion": kinds.INCUBATOR_QUEUE.api_version}
+    budget = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": metadata("b", "a"), "spec": {}}
+    desk.feed(older, budget).cycle()
+    desk.cluster.disruptions["a/b"] = ("1", 1)
+    desk.delete(older, budget)
+    desk.now += 2 * SECOND
+    desk.apply()
+    assert desk.cluster.disruptions == {}
+    assert entries(desk.cache.publisher, beyond=(desk.cache, desk.cluster, desk.world)) == before
+
+
+def test_a_pod_that_is_gone_is_waited_with_for_its_group_no_longer():
+    desk = Desk()
+    before = kept(desk)
+    owned = {"ownerReferences": [{"apiVersion": "v1", "kind": "X", "name": "x", "uid": "x", "controller": True}]}
+    pods = [pod(name, cpu="1") for name in "pq"]
+    for each in pods:
+        each["metadata"] |= owned
+    desk.feed(*pods).apply()
+    assert kept(desk) != before
+    desk.delete(pods[0]).apply()
+    both = kept(desk)
+    desk.feed(pods[0]).delete(pods[0]).apply()
+    assert kept(desk) == both
+    desk.delete(pods[1]).apply()
+    assert kept(desk) == before

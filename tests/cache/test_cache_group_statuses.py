@@ -75,6 +75,20 @@ def test_what_is_read_while_a_status_is_on_its_way_is_older_than_it(answered):
     assert desk.cluster.jobs["a/g"].status.phase == ("Pending" if answered else "Inqueue")
 
 
+def test_what_somebody_wrote_after_our_status_counts_and_is_written_again():
+    waits = group("g", 1)
+    waits["metadata"]["resourceVersion"] = "5"
+    desk = Desk().feed(node("n1", cpu="1"), waits, pod("g-0", "g", cpu="2"))
+    desk.cycle(seconds=60)
+    (patch,) = status_patches(desk)
+    other = group("g", 1, phase="Pending")
+    other["metadata"]["resourceVersion"] = "7"
+    desk.modify(other).cycle(seconds=60)
+    assert len(status_patches(desk)) == 1
+    desk.settle(patch, read={"metadata": {"resourceVersion": "6"}}).cycle()
+    assert [each.body["status"]["phase"] for each in status_patches(desk)] == ["Inqueue", "Inqueue"]
+
+
 CONDITIONS = st.builds(
     PodGroupCondition,
     type=st.sampled_from(["Unschedulable", "Scheduled", "StartForecast"]),
@@ -116,6 +130,7 @@ def test_a_bind_that_failed_is_told_on_the_pod_and_in_the_record(code):
     assert (stated["type"], stated["status"], stated["reason"]) == ("PodScheduled", "False", "SchedulerError")
     assert stated["message"] == text
     assert told(desk, kinds.POD, "FailedScheduling") == [text]
+    assert f"a/g-0: {text}" in str(desk.cache.record.trace())
 
 
 @pytest.mark.parametrize("others_fare_better", [True, False])

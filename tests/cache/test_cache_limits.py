@@ -6,8 +6,8 @@ import msgspec
 import pytest
 
 from builders import Desk, group, node, pod
-from pumice.api import core, names
-from pumice.cache import objects, preparation_writes, write_paces
+from pumice.api import core, kinds, names
+from pumice.cache import effects, objects, preparation_writes, write_paces
 from pumice.cache.options import Options
 from pumice.model import preparations, resources
 
@@ -97,3 +97,12 @@ def test_taking_a_claim_back_ends_its_reservation_and_nobody_elses():
     assert (write.subresource, write.strategic) == ("status", True)
     assert next_write("other") is None
     assert preparation_writes.back(grant, None) is None
+
+
+@pytest.mark.parametrize(
+    ("kind", "verb"),
+    [(kinds.QUEUE, "queue"), (kinds.INCUBATOR_QUEUE, "queue"), (kinds.POD, "patch"), (kinds.POD_GROUP, "patch")],
+)
+def test_writes_of_queues_are_counted_apart_from_others(kind, verb):
+    assert effects.verb(effects.Patch(kind=kind, namespace="", name="x", uid="", body={})) == verb
+    assert effects.verb(effects.Read(kind=kind, namespace="", name="x")) == "read"

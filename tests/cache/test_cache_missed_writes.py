@@ -227,3 +227,22 @@ def test_which_node_a_pod_is_to_get_is_written_on_it_if_its_bind_has_to_wait_for
     assert desk.world.binds == {"p": "n1"}
     told = [each.body["status"].get("nominatedNodeName") for each in desk.world.patches("Pod")]
     assert told == (["n1"] if waits else [])
+
+
+@pytest.mark.parametrize(
+    ("spec", "text"),
+    [
+        ({}, "its PodGroup a/g does not exist; create it or correct the annotation scheduling.k8s.io/group-name"),
+        (OF_NATIVE, "its PodGroup a/g of scheduling.k8s.io does not exist"),
+        (
+            {"workloadRef": {"name": "w", "podGroup": "g"}},
+            "it names its group by spec.workloadRef (a/w/g), which Kubernetes 1.36 replaced by spec.schedulingGroup; only that is served",
+        ),
+    ],
+    ids=["volcano", "native", "older"],
+)
+def test_a_pod_whose_group_is_missing_is_told_what_would_help(spec, text):
+    desk = Desk().feed(pod("p", "" if spec else "g", cpu="1", **spec)).apply()
+    desk.now += 10 * SECOND
+    desk.apply()
+    assert [each.message for each in desk.world.of(Note) if each.name == "p"] == [text]

@@ -167,10 +167,58 @@ def test_a_pod_that_goes_while_its_gang_is_prepared_keeps_nobody_waiting():
     desk = Desk(LOCKING)
     first, second = gang(desk, 2)
     desk.settle(first).delete(asking("g-1")).apply()
+    assert desk.task("g-0").status.name == "PENDING"
     desk.settle(second).apply()
     assert desk.world.binds == {}
     assert desk.task("g-0").status.name == "PENDING"
     assert len(desk.world.of(TakeBack)) == 1
+
+
+def going(name):
+    return {**asking(name), "metadata": {**asking(name)["metadata"], "deletionTimestamp": "2026-01-01T00:00:00Z"}}
+
+
+def elsewhere(name):
+    return {**asking(name), "spec": {**asking(name)["spec"], "nodeName": "n9"}}
+
+
+@pytest.mark.parametrize(
+    "change", [going, elsewhere, lambda _: asking("g-1", memory="-1")], ids=["goes", "elsewhere", "bad"]
+)
+@pytest.mark.parametrize("when", ["at once", "with the last answer"])
+def test_a_gang_of_which_one_cannot_leave_any_more_stays_whole_and_gives_back_what_was_written(change, when):
+    desk = Desk(LOCKING)
+    first, second = gang(desk, 2)
+    desk.settle(first).modify(change("g-1"))
+    if when == "at once":
+        desk.apply()
+    desk.settle(second).apply()
+    assert desk.world.binds == {}
+    assert desk.task("g-0").status.name == "PENDING"
+    assert len(desk.world.of(TakeBack)) == 1
+
+
+def test_whoever_is_seen_on_another_node_keeps_nobody_waiting_and_leaves_no_lock():
+    desk = Desk(LOCKING)
+    gang(desk, 2)
+    desk.modify(elsewhere("g-1")).apply()
+    assert desk.task("g-0").status.name == "PENDING"
+    assert len(desk.world.of(TakeBack)) == 1
+    desk = Desk(LOCKING)
+    (prepare,) = gang(desk, 1)
+    desk.settle(prepare).apply()
+    assert desk.world.binds == {"g-0": "n1"}
+    desk.modify(elsewhere("g-0")).apply()
+    assert [each.preparations for each in desk.world.of(TakeBack)] == [prepare.preparations]
+
+
+def test_nobody_is_asked_for_a_pod_whose_bind_has_not_left():
+    desk = Desk(LOCKING)
+    gang(desk, 1)
+    for _ in range(4):
+        desk.now += 40 * SECOND
+        desk.apply()
+    assert desk.world.reads == []
 
 
 def test_binds_whose_ground_has_shifted_do_not_leave():

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from builders import NOW, SECOND, Desk, group, node, pod, queue
 from pumice.api import names
+from pumice.cache import mirror
 from pumice.cache.effects import Note
 from pumice.cache.options import Options
 from pumice.cache.renewals import AT_ONCE, GRID, WAIT, Renewals
@@ -203,3 +204,28 @@ def test_what_a_queue_holds_is_written_anew_on_a_gang_of_unequal_pods_too():
     sleep(made, 80)
     assert "holds 6" in condition_of(made, "g")["message"]
     assert made.cache.next_wake() is None
+
+
+def test_numbers_that_were_written_anew_are_not_written_again():
+    made = full_nodes(free=1)
+    made.cycle()
+    end_of(made, 1).cycle()
+    sleep(made, 80)
+    before = len(made.world.effects)
+    mirror.report_again(made.cache, made.cluster.jobs["a/g"])
+    made.cycle()
+    sleep(made, 200)
+    assert len(made.world.effects) == before
+
+
+def test_pods_that_are_reported_on_for_another_reason_have_their_numbers_written_anew_too():
+    made = Desk(options=WATCHED).feed(
+        node("n1", cpu="4"), group("o"), *(pod(f"o{n}", "o", cpu="1", node="n1") for n in range(3))
+    )
+    made.feed(group("g"), pod("p", "g", cpu="4")).cycle()
+    made.delete(pod("o0", "o"))
+    mirror.report_again(made.cache, made.apply().cluster.jobs["a/g"])
+    made.cycle()
+    sleep(made, 80)
+    told = "no node has 4 cpu free: the freest of 1, n1, has {} cpu"
+    assert said_on_pod(made, "p") == [told.format(1), told.format(2)]

@@ -312,6 +312,20 @@ def test_a_nomination_of_which_the_watch_tells_after_it_was_taken_off_is_none(ar
     assert len(removals()) == (2 if arrived else 3)
 
 
+def test_a_pod_that_is_to_get_the_node_of_which_a_nomination_was_taken_off_is_nominated_there():
+    desk = builders.Desk().feed(builders.node("n1"), builders.group("g", 2))
+    nominated = builders.pod("p", "g", cpu="1")
+    nominated["status"]["nominatedNodeName"] = "n1"
+    desk.feed(nominated).apply()
+    desk.cache.publisher.pods.clear_nomination(desk.task("p"))
+    late = {**nominated, "metadata": {**nominated["metadata"], "labels": {"seen": "late"}}}
+    desk.modify(late).apply()
+    assert desk.task("p").pod.status.nominated_node_name == ""
+    desk.cache.publisher.pods.expect(desk.task("p"), "n1")
+    desk.modify(nominated).apply()
+    assert desk.task("p").pod.status.nominated_node_name == "n1"
+
+
 def test_zeros_of_a_queue_that_never_arrived_are_written_again():
     desk = builders.Desk()
     held = builders.queue("default")

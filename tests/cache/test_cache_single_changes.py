@@ -40,6 +40,24 @@ def objects():
     }
 
 
+def both(*changes):
+    """Change several things at once, as a kubelet does."""
+
+    def change(manifest):
+        for each in changes:
+            each(manifest)
+
+    return change
+
+
+def reports(cpu):
+    """Let a kubelet say what a container has."""
+    resources = {"requests": {"cpu": cpu}}
+    return put(
+        [{"name": "c", "allocatedResources": {"cpu": cpu}, "resources": resources}], "status", "containerStatuses"
+    )
+
+
 def put(value, *path):
     """Change one thing: it stands there, by the names that lead to it."""
 
@@ -64,6 +82,8 @@ CHANGES = {
     "its end": ("running", put("2026-01-01T00:00:00Z", "metadata", "deletionTimestamp")),
     "the end of one that waits": ("waiting", put("2026-01-01T00:00:00Z", "metadata", "deletionTimestamp")),
     "its node": ("waiting", put("n1", "spec", "nodeName")),
+    "its node, and that it has more there": ("waiting", both(put("n1", "spec", "nodeName"), reports("2"))),
+    "that it has more": ("running", reports("2")),
     "its gate": ("waiting", put([{"name": "example.com/gate"}], "spec", "schedulingGates")),
     "its tolerations": ("waiting", put([{"key": "k", "operator": "Exists"}], "spec", "tolerations")),
     "what it asks for": ("waiting", put({"cpu": "2"}, "spec", "containers", 0, "resources", "requests")),
@@ -139,7 +159,17 @@ def test_an_object_of_which_one_thing_changes_is_what_it_would_be_if_it_had_come
     changed = objects()
     what(changed[which])
     desk.modify(changed[which]).apply()
-    recount.check(desk.cluster)
     expected = picture(desk_with(changed))
     assert picture(desk) == expected
     assert expected != before, "nothing has changed: this says nothing"
+
+
+@pytest.mark.parametrize(("cpu", "stays"), [("1", True), ("2", False)])
+def test_a_pod_that_gets_its_node_and_what_it_asked_for_as_others_did_stays_the_task_it_was(cpu, stays):
+    pods = [pod(f"p-{n}", "g", cpu="1") for n in range(2)]
+    desk = Desk().feed(node("n1"), group("g", 2), *pods).apply()
+    before = desk.task("p-1")
+    for each in pods:
+        both(put("n1", "spec", "nodeName"), reports(cpu))(each)
+        desk.modify(each).apply()
+    assert (desk.task("p-1") is before) is stays

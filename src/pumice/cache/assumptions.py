@@ -176,6 +176,9 @@ class Assumptions:
             if task is not None and uid in self._bindings and task.status == Status.BINDING:
                 whole = f"could not be prepared for node {self._bindings[uid].effect.node}: {text}"
                 self._bind_failed(task, whole, code, now, again=False)
+            else:
+                self._bindings.pop(uid, None)
+                self.preparing.give_back(uid, now)  # it goes, is elsewhere, or cannot be read any more
 
     def _still_stands(self, uid: str) -> bool:
         task, binding = self._cluster.tasks.get(uid), self._bindings.get(uid)

@@ -261,13 +261,11 @@ def _decides_alike(known: task.Task, pod: core.Pod) -> bool:
 
 
 def _is_same_pod(before: core.Pod, after: core.Pod, job: str) -> bool:
-    """Tell whether nothing has changed of a pod but its node, its status, its labels, and that it names the job it is in."""
+    """Tell whether nothing has changed of a pod but its node, its status, its labels, that it goes, and that it names the job it is in."""
     old, new = before.metadata, after.metadata
     if old.owner_references != new.owner_references or native_groups.job_key(after) not in ("", job):
         return False
     if old.annotations != new.annotations and not _only_names_group(old, new):
-        return False
-    if old.deletion_timestamp != new.deletion_timestamp or (old.uid, old.name) != (new.uid, new.name):
         return False
     left, right = before.spec, after.spec
     return left == right or structs.replace(left, node_name=right.node_name) == right
