@@ -141,6 +141,15 @@ def test_rare_starts_are_found_far_back(line, after, until, wanted):
     assert found == (None if wanted is None else at(wanted))
 
 
+@pytest.mark.parametrize(
+    ("year", "wanted"), [(2098, None), (2099, "2104-02-29T00:00:00Z"), (2103, "2104-02-29T00:00:00Z")]
+)
+def test_a_start_is_looked_for_until_the_end_of_the_fifth_year(year, wanted):
+    """There is no 29th of February in 2100."""
+    found = schedules.parse("0 0 29 2 *", None).after(at(f"{year}-06-01T00:00:00Z"), 0)
+    assert found == (None if wanted is None else at(wanted))
+
+
 NEW_YORK = "America/New_York"
 
 

@@ -88,3 +88,20 @@ def test_what_was_written_is_read_if_no_watch_tells_of_it_in_time(told):
         turns.answered(turn, step, requests.Answer(code="notfound"), CONFIRMATION)
         turns.finish(turn, requests.Moment(CONFIRMATION))
         assert turns.observed.find(kinds.POD, "a", "p") is None
+
+
+def test_what_is_still_there_though_we_deleted_it_is_not_read_again_and_again():
+    deletion = requests.Step(request=requests.Delete(kind=kinds.POD, namespace="a", name="p", uid="p"))
+    turns = engine.Engine([Planned(requests.Reconciled(steps=[deletion]))])
+    turns.feed(kinds.POD, "ADDED", POD)
+    turns.feed(kinds.JOB, "ADDED", job())
+    turn = turns.take(requests.Moment(0))
+    (step,) = turns.next_steps(turn)
+    turns.answered(turn, step, requests.Answer(), 0)
+    turns.finish(turn, requests.Moment(0))
+    turn = turns.take(requests.Moment(CONFIRMATION))
+    (step,) = turns.next_steps(turn)
+    assert isinstance(step.request, effects.Read)
+    turns.answered(turn, step, requests.Answer(object=POD), CONFIRMATION)
+    turns.finish(turn, requests.Moment(CONFIRMATION))
+    assert turns.take(requests.Moment(CONFIRMATION + duration.SECOND)) is None

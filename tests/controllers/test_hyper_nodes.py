@@ -14,7 +14,7 @@ from drawing import drawn
 from pumice.api import duration, kinds, names
 from pumice.controllers.queueing import running
 from pumice.controllers.queueing.observed import Observed
-from pumice.controllers.volcano.hyper_nodes import counting, ufm
+from pumice.controllers.volcano.hyper_nodes import aligning, counting, ufm
 from pumice.controllers.volcano.hyper_nodes import settings as reading
 from pumice.controllers.volcano.hyper_nodes.controlling import Discovery
 from pumice.controllers.volcano.hyper_nodes.counting import HyperNodeCounts
@@ -400,3 +400,12 @@ def test_a_controller_that_is_killed_between_any_two_requests_is_replaced_withou
     assert len(ends) >= 16
     for number, performed, other in ends:
         assert shown(other) == shown(world), (number, performed)
+
+
+def test_what_is_no_longer_there_goes_from_the_top():
+    known = Observed()
+    for name, tier in (("leaf-b", 1), ("spine", 3), ("leaf-a", 1), ("middle", 2)):
+        manifest = aligning.Wanted(name=name, tier=tier, members=(), members_are="Node").manifest("label")
+        known.feed(kinds.HYPER_NODE, "ADDED", manifest)
+    steps, _ = aligning.steps("label", [], known)
+    assert [each.request.name for each in steps] == ["spine", "middle", "leaf-a", "leaf-b"]

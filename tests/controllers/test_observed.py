@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -62,6 +63,23 @@ def test_an_answer_behind_the_watch_tells_of_what_is_gone():
     assert known.learned(kinds.POD, pod(11))
     assert not known.learned(kinds.POD, pod(9))
     assert known.find(*POD) == pod(11)
+
+
+@pytest.mark.parametrize("how", ["a watch", "a read"])
+@pytest.mark.parametrize("owned", [True, False])
+@pytest.mark.parametrize("by_us", [True, False])
+def test_what_others_take_from_its_owner_is_told_once(how, owned, by_us):
+    owner = {"apiVersion": "v1", "kind": "X", "name": "x", "uid": "x", "controller": True}
+    known = observed.Observed()
+    manifest = pod(5, **({"ownerReferences": [owner]} if owned else {}))
+    known.feed(kinds.POD, "ADDED", manifest)
+    if by_us:
+        known.deleted(*POD, "u")
+    if how == "a read":
+        known.lost(*POD)
+    else:
+        known.feed(kinds.POD, "DELETED", manifest)
+    assert [known.taken(*POD) for _ in range(2)] == [owned and not by_us, False]
 
 
 def test_kinds_that_are_packed_are_kept_as_json_and_no_others():

@@ -123,3 +123,23 @@ def test_who_winds_up_begins_nothing_more_and_ends_when_what_was_begun_is_answer
         return stage.controller.looks, stage.owed, asyncio.get_running_loop().time()
 
     assert virtual_loop.run(scenario()) == ([("i", 0.0)], 0, 10.0)
+
+
+def test_a_request_that_breaks_down_is_complained_of_and_its_object_read_before_it_has_another_turn():
+    async def scenario():
+        said = []
+        stage = Stage(seconds=1.0, complain=said.append)
+
+        async def broken():
+            raise OSError("no such luck")
+
+        stage.perform = lambda _: broken()
+        stage.comes("i")
+        stage.runner.stir()
+        await asyncio.sleep(0.5)
+        stage.runner.wind_up()
+        await stage.work
+        return said
+
+    said = virtual_loop.run(scenario())
+    assert set(said) == {"Pod: OSError: no such luck"}

@@ -109,3 +109,14 @@ def test_counts_of_a_job_whose_pods_are_being_made_are_not_written_yet(phase):
     steps = [each.request for each in Jobs().reconcile("a", "j", known, Moment(0)).steps]
     assert any(isinstance(each, effects.Create) for each in steps)
     assert not any(isinstance(each, effects.Patch) and each.kind is kinds.JOB for each in steps)
+
+
+@pytest.mark.parametrize(("phase", "told"), [("", True), ("Pending", True), ("Running", False)])
+def test_what_plugins_cannot_read_is_told_until_a_job_runs(phase, told):
+    known = Observed()
+    made = {**job(plugins={"env": ["--none=such"]}), "status": {"state": {"phase": phase}}}
+    made["metadata"] |= {"uid": "j"}
+    known.feed(kinds.QUEUE, "ADDED", {"metadata": {"name": "default"}})
+    known.feed(kinds.JOB, "ADDED", made)
+    notes = Jobs().reconcile("a", "j", known, Moment(0)).notes
+    assert [reason for _, reason, _ in notes] == ["PluginError"] * told

@@ -331,7 +331,6 @@ class Engine:
         self._doubts.get(turn.key, {}).pop(reference, None)
         if not self._doubts.get(turn.key):
             self._doubts.pop(turn.key, None)
-        self._written.get(turn.key, {}).pop(reference, None)
         found = self.trimmed(reference[0], answer.object) if answer.object is not None else None
         if found is None:
             self.observed.lost(*reference)

@@ -1,0 +1,139 @@
+"""What the group of a Job asks for and says, who goes for a restart, and when a Job that has ended may go."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from builders import NOW, SECOND, stamp
+from pumice.api import kinds
+from pumice.controllers.queueing import requests
+from pumice.controllers.queueing.observed import Observed
+from pumice.controllers.volcano.jobs import expiring, killing, members, pod_groups, reading
+
+
+def task(name, replicas, least=None, priority=""):
+    spec = {"containers": [{"name": "c", "resources": {"requests": {f"example.com/{name}": "1"}}}]}
+    spec |= {"priorityClassName": priority} if priority else {}
+    return {
+        "name": name,
+        "replicas": replicas,
+        "template": {"spec": spec},
+        **({} if least is None else {"minAvailable": least}),
+    }
+
+
+def job(*tasks, status=None, annotations=None, **spec):
+    metadata = {"name": "j", "namespace": "a", "uid": "u", "labels": {"l": "1"}, "annotations": annotations or {}}
+    return reading.Job({"metadata": metadata, "spec": {"tasks": list(tasks), **spec}, "status": status or {}})
+
+
+def group_of(made):
+    known = Observed()
+    for name, value in (("high", 10), ("low", 1)):
+        known.feed(kinds.PRIORITY_CLASS, "ADDED", {"metadata": {"name": name}, "value": value})
+    (step,) = pod_groups.keep(made, None, known)
+    return step.request.manifest
+
+
+def first_members(roles, minimum):
+    """Say how many pods of each role the minimum is made of, as the rules have it: one after the other."""
+    order = sorted(roles, key=lambda role: -{"high": 10, "low": 1}.get(role[3], 0))
+    least = {name: replicas if stated is None else stated for name, replicas, stated, _ in roles}
+    taken, left = dict.fromkeys(least, 0), minimum
+    if minimum >= sum(least.values()):
+        for name, *_ in order:
+            while taken[name] < least[name] and left:
+                taken[name], left = taken[name] + 1, left - 1
+    for name, replicas, *_ in order:
+        while taken[name] < replicas and left:
+            taken[name], left = taken[name] + 1, left - 1
+    return taken
+
+
+@pytest.mark.parametrize("priorities", [("", ""), ("low", "high"), ("high", "low")])
+def test_a_group_asks_for_what_its_first_members_need(priorities):
+    for first, second, minimum in itertools.product([None, 0, 1], [None, 1, 2], range(9)):
+        roles = [("v", 2, first, priorities[0]), ("w", 5, second, priorities[1])]
+        asked = group_of(job(*(task(*role) for role in roles), minAvailable=minimum))["spec"].get("minResources", {})
+        found = {name: int(asked.get(f"requests.example.com/{name}", 0)) for name in ("v", "w")}
+        assert found == first_members(roles, minimum), (first, second, minimum)
+
+
+def test_a_group_bears_what_its_job_does_but_for_how_that_was_applied():
+    said = {"kubectl.kubernetes.io/last-applied-configuration": "{}", "mine": "1"}
+    metadata = group_of(job(task("w", 1), annotations=said, status={"version": 3}))["metadata"]
+    assert metadata["annotations"] == {"mine": "1", "volcano.sh/job-version": "3"}
+    assert metadata["labels"] == {"l": "1"}
+    assert [each["uid"] for each in metadata["ownerReferences"]] == ["u"]
+
+
+@pytest.mark.parametrize(
+    ("said", "found", "kept"),
+    [
+        (
+            "no node has 4 cpu free: the freest of 2, n1, has 1 cpu",
+            "no node has 4 cpu free: the freest of 2, n1, has 3 cpu",
+            True,
+        ),
+        ("no node has 4 cpu free: the freest of 2, n1, has 1 cpu", "queue q is closed", False),
+        ("queue q is closed", "", False),
+        ("", "queue q is closed", False),
+    ],
+)
+def test_the_cause_of_a_group_stays_as_it_was_told_but_for_another_one(said, found, kept):
+    condition = {"type": "Unschedulable", "status": "True", "message": f"{found}; 1/1 tasks in gang unschedulable: x"}
+    group = {"status": {"conditions": [condition] if found else []}}
+    assert pod_groups.cause(group, said) == (said if kept else found)
+
+
+def pod(name, retry, version=0, phase="Running"):
+    said = {
+        "volcano.sh/job-name": "j",
+        "volcano.sh/task-spec": name.split("-")[1],
+        "volcano.sh/job-version": str(version),
+    }
+    metadata = {"name": name, "namespace": "a", "annotations": {**said, "volcano.sh/job-retry-count": str(retry)}}
+    return {"metadata": metadata, "status": {"phase": phase}}
+
+
+@pytest.mark.parametrize(
+    ("reason", "message", "gone"),
+    [
+        ("RestartTask", "task w: PodFailed of j-w-0", ["j-w-0"]),
+        ("RestartPod", "pod j-w-0: PodFailed", ["j-w-0"]),
+        ("RestartPod", "pod j-w-1: PodFailed", []),
+        ("RestartTask", "nobody knows", []),
+        ("RestartJob", "PodFailed of j-w-0", ["j-w-2"]),
+    ],
+)
+def test_a_restart_does_away_with_those_it_is_for_that_were_made_before_it(reason, message, gone):
+    status = {"version": 1, "retryCount": 2, "state": {"phase": "Restarting", "reason": reason, "message": message}}
+    made = job(task("w", 3), task("v", 1), status=status, maxRetry=9)
+    pods = [pod("j-w-0", 1, 1), pod("j-w-1", 2, 1), pod("j-w-2", 2, 0), pod("j-v-0", 1, 1)]
+    doomed = killing.restarted(made, members.Members(made, pods), ())
+    assert [each.name for each in doomed] == gone
+
+
+@pytest.mark.parametrize(
+    ("ttl", "now", "due"), [(0, 5, True), (10, 14, False), (10, 15, True), (None, 99, None), (-1, 99, None)]
+)
+@pytest.mark.parametrize("phase", ["Completed", "Failed", "Terminated", "Running", "Aborted"])
+def test_a_job_that_has_ended_goes_after_as_long_as_it_said_once_it_is_certain_that_it_is_that_one(
+    ttl, now, due, phase
+):
+    spec = {} if ttl is None else {"ttlSecondsAfterFinished": ttl}
+    status = {"state": {"phase": phase, "lastTransitionTime": stamp(5)}}
+    known = Observed()
+    metadata = {"name": "j", "namespace": "a", "uid": "u"}
+    known.feed(kinds.JOB, "ADDED", {"metadata": metadata, "spec": spec, "status": status})
+    plan = expiring.ExpiredJobs().reconcile("a", "j", known, requests.Moment(NOW + now * SECOND))
+    ended = phase in ("Completed", "Failed", "Terminated")
+    assert plan.again == (NOW + 15 * SECOND if ended and due is False else None)
+    if not (ended and due):
+        assert plan.steps == []
+        return
+    sure, deletion = (each.request for each in plan.steps)
+    assert isinstance(sure, requests.Confirm)
+    assert (sure.uid, deletion.uid, deletion.policy) == ("u", "u", "Foreground")
