@@ -4,7 +4,7 @@ import pytest
 
 from pumice.api import kinds
 from pumice.cache import effects
-from pumice.controllers import podgroups
+from pumice.controllers import companions, podgroups
 from pumice.controllers.queueing import engine, observed, requests, running
 from pumice.sim import structure
 
@@ -566,3 +566,10 @@ def test_a_group_of_a_bare_pod_concerns_that_pod():
     own = pod("podgroup-x", owner="uid-p")
     own["metadata"]["ownerReferences"][0] |= {"apiVersion": "v1", "kind": "Pod", "name": "p"}
     assert podgroups.controllers()[0].concerns(kinds.POD_GROUP, own, observed.Observed()) == [("a", "p")]
+
+
+@pytest.mark.parametrize(
+    ("stated", "count"), [({"replicas": 0}, 0), ({"replicas": 3}, 3), ({}, 1), ({"replicas": "x"}, 1)]
+)
+def test_a_workload_wants_one_pod_if_it_does_not_say(stated, count):
+    assert companions.replicas({"spec": stated}) == count

@@ -15,6 +15,11 @@ GPU = {"nvidia.com/gpu": "1"}
     ("spec", "members", "expected"),
     [
         ({}, 1, {}),
+        (
+            {"containers": [container(cpu="0")], "initContainers": [container(memory="0")]},
+            3,
+            {"cpu": "0", "memory": "0"},
+        ),
         ({"containers": [container(cpu="500m", memory="1Gi")]}, 1, {"cpu": "500m", "memory": "1Gi"}),
         ({"containers": [container(cpu="1"), container(cpu="500m")]}, 3, {"cpu": "4500m"}),
         ({"containers": [container(cpu="1", **GPU)]}, 2, {"cpu": "2", "nvidia.com/gpu": "2"}),

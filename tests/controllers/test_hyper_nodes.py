@@ -14,6 +14,7 @@ from drawing import drawn
 from pumice.api import duration, kinds, names
 from pumice.controllers.queueing import running
 from pumice.controllers.queueing.observed import Observed
+from pumice.controllers.queueing.requests import Moment
 from pumice.controllers.volcano.hyper_nodes import aligning, counting, ufm
 from pumice.controllers.volcano.hyper_nodes import settings as reading
 from pumice.controllers.volcano.hyper_nodes.controlling import Discovery
@@ -409,3 +410,17 @@ def test_what_is_no_longer_there_goes_from_the_top():
         known.feed(kinds.HYPER_NODE, "ADDED", manifest)
     steps, _ = aligning.steps("label", [], known)
     assert [each.request.name for each in steps] == ["spine", "middle", "leaf-a", "leaf-b"]
+
+
+def test_another_config_map_that_names_sources_is_none():
+    known = Observed()
+    other = config_map(by_labels(t=["zone"]))
+    other["metadata"]["name"] = "other"
+    known.feed(kinds.NODE, "ADDED", node("n1", zone="z"))
+    known.feed(kinds.CONFIG_MAP, "ADDED", other)
+    found = Discovery(PLACE)
+    assert found.reconcile(PLACE[0], "other", known, Moment(0)).steps == []
+    assert list(found.concerns(kinds.NODE, node("n1"), known)) == []
+    known.feed(kinds.CONFIG_MAP, "ADDED", config_map(by_labels(t=["zone"])))
+    assert len(found.reconcile(*PLACE, known, Moment(0)).steps) == 1
+    assert list(found.concerns(kinds.NODE, node("n1"), known)) == [PLACE]

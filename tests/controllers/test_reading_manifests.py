@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import itertools
+import json
 import math
 
 import pytest
 
 from pumice.controllers.cron_jobs import schedules
+from pumice.controllers.queueing.requests import Moment
 from pumice.controllers.volcano.job_plugins import pods as plugin_pods
-from pumice.controllers.workloads import manifests, pods
+from pumice.controllers.workloads import manifests, naming, pods
 
 SECOND = 1_000_000
 LABELS = [{}, {"a": "1"}, {"a": "2"}, {"a": "1", "b": ""}]
@@ -122,3 +124,50 @@ def test_starts_at_equal_distances_are_those_that_counting_gives(span):
         for until in (moment, moment + 30 * SECOND):
             inside = [start for start in starts if moment < start <= until]
             assert every.latest(moment, until, anchor) == (inside[-1] if inside else None)
+
+
+TRUE = {"type": "T", "status": "True", "reason": "R", "message": "m", "lastTransitionTime": "then"}
+
+
+@pytest.mark.parametrize("other", [[], [{"type": "O", "status": "True"}]])
+@pytest.mark.parametrize(
+    "old", [None, {}, {"status": "False"}, {"reason": "other"}, {"message": "other"}, {"lastTransitionTime": None}]
+)
+def test_a_condition_that_says_what_it_said_keeps_its_time_and_one_that_changes_nothing_is_none(old, other):
+    known = [] if old is None else [{key: value for key, value in {**TRUE, **old}.items() if value is not None}]
+    status = {"phase": "x", "conditions": [*other, *known]}
+    found = manifests.with_condition(status, {**TRUE, "lastTransitionTime": "now"})
+    if known and old in ({}, {"lastTransitionTime": None}):
+        assert found == status
+        return
+    stays = old is not None and "status" not in old
+    expected = {**TRUE, "lastTransitionTime": "then" if stays else "now"}
+    assert found == {"phase": "x", "conditions": [*other, expected]}
+
+
+@pytest.mark.parametrize(
+    ("since", "pause", "available"),
+    [(5, 0, True), (50, 0, True), (5, 5, True), (6, 5, False), (None, 0, False), (None, 5, False)],
+)
+def test_a_pod_is_available_once_it_has_been_ready_for_as_long_as_it_has_to(since, pause, available):
+    """It is the tenth second; whoever need not wait does not mind a clock that is ahead either."""
+    ready = {"type": "Ready", "status": "True", "lastTransitionTime": f"1970-01-01T00:00:{since:02}Z"} if since else {}
+    pod = {"metadata": {}, "status": {"conditions": [ready]}}
+    assert pods.is_available(pod, pause, Moment(10 * SECOND)) is available
+
+
+def fnv_1a(data):
+    """As it is written down: http://www.isthe.com/chongo/tech/comp/fnv/."""
+    value = 2166136261
+    for byte in data:
+        value = ((value ^ byte) * 16777619) % 2**32
+    return value
+
+
+@pytest.mark.parametrize("template", [None, {}, {"spec": {"containers": [{"name": "c"}]}}], ids=str)
+@pytest.mark.parametrize("collisions", [0, 1, 2])
+def test_a_template_is_hashed_in_the_letters_of_kubernetes(template, collisions):
+    assert fnv_1a(b"a") == 0xE40C292C
+    written = json.dumps([template, collisions] if collisions else template, sort_keys=True).encode()
+    digits = "456789bcdf"  # as the hashes of ReplicaSets are spelt
+    assert naming.template_hash(template, collisions) == "".join(digits[int(each)] for each in str(fnv_1a(written)))

@@ -292,3 +292,23 @@ def test_the_oldest_revisions_beyond_the_limit_are_forgotten_but_none_that_is_li
     assert [step.request.name for step in gone] == left
     many = history.History([revision(f"s-{number}", number, OLD) for number in range(12)], "", "", [])
     assert [step.request.name for step in history.forgotten(subject(), many, ())] == ["s-0", "s-1"]
+
+
+@pytest.mark.parametrize(
+    ("states", "most", "gone"),
+    [
+        (("ready", "ready", "ready"), 1, ["-2"]),
+        (("ready", "ready", "ready"), 2, ["-2", "-1"]),
+        (("ready", "ready", "ready"), "100%", ["-2", "-1", "-0"]),
+        (("ready", "ready", "starting"), 1, ["-2"]),
+        (("ready", "ready", "starting"), 2, ["-2", "-1"]),
+        (("ready", "starting", "ready"), 2, ["-2", "-1"]),
+        (("ready", "starting", "starting"), 3, ["-2", "-1", "-0"]),
+        (("ready", "ready", "going"), 2, ["-1"]),
+        (("ready", "ready", "going"), 1, []),
+    ],
+)
+def test_as_many_pods_may_be_missing_at_once_as_an_update_allows_from_the_highest_number(states, most, gone):
+    strategy = {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": most}}
+    pods = [pod(number, state, of="old") for number, state in enumerate(states)]
+    assert told(looked_at(subject(**PARALLEL, updateStrategy=strategy), *pods)) == gone

@@ -76,8 +76,11 @@ def test_what_happened_at_once_is_answered_in_the_order_of_the_tasks_and_their_p
         ("TaskFailed", [pod("j-w-0", "Running")], "TaskFailed of task w"),
     ],
 )
-def test_what_has_happened_is_told_with_whom_it_happened_to(event, pods, text):
-    assert [str(each) for each in answers(job(policy(event)), *pods)] == [text]
+def test_what_has_happened_is_told_with_whom_it_happened_to_to_whoever_hears_of_it(event, pods, text):
+    events = ("PodFailed", "PodEvicted", "TaskCompleted", "TaskFailed", "PodPending", "Unknown")
+    for heard in ([event], ["*"], list(events)):
+        assert [str(each) for each in answers(job(policy(*heard)), *pods)] == [text]
+    assert answers(job(policy(*(each for each in events if each != event))), *pods) == []
 
 
 FATES = {
