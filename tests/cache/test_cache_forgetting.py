@@ -8,6 +8,7 @@ from builders import SECOND, Desk, group, metadata, node, pod, queue
 from containers import entries
 from pumice.api import kinds
 from pumice.cache.effects import Bind, Evict, Note, Patch
+from pumice.cache.options import Options
 
 NATIVE = {
     "apiVersion": kinds.NATIVE_POD_GROUP.api_version,
@@ -164,3 +165,30 @@ def test_a_pod_that_is_gone_is_waited_with_for_its_group_no_longer():
     assert kept(desk) == both
     desk.delete(pods[1]).apply()
     assert kept(desk) == before
+
+
+def test_an_object_that_comes_anew_is_told_anew_what_is_wrong_with_it():
+    manifest = queue("q", capability={"cpu": "4"}, guarantee={"resource": {"cpu": "5"}})
+    desk = Desk().feed(manifest).apply()
+    for _ in range(2):
+        desk.delete(manifest).feed(manifest).apply()
+    assert len([each for each in desk.world.of(Note) if each.name == "q"]) == 3
+
+
+def test_no_status_is_owed_to_a_group_that_is_gone():
+    desk = Desk(options=Options(reason_patience=SECOND)).feed(node("n1", cpu="4"))
+    desk.cycle()
+    before = kept(desk)
+    desk.feed(group("g", 2), pod("p", "g", cpu="1"), pod("q", "g", cpu="1")).cycle(seconds=0)
+    assert desk.cache.publisher.is_writing("a/g")
+    desk.delete(group("g", 2), pod("p", "g"), pod("q", "g")).apply()
+    assert kept(desk) == before
+
+
+def test_a_queue_is_written_in_the_version_in_which_it_was_read_last():
+    older = {**queue("q"), "apiVersion": kinds.INCUBATOR_QUEUE.api_version}
+    desk = Desk().feed(older, node("n1"), group("g", queue="q"), pod("p", "g", cpu="1", node="n1"))
+    desk.cycle(seconds=2)
+    desk.modify(queue("q")).delete(pod("p", "g")).cycle()
+    written = [each.kind for each in desk.world.patches("Queue") if each.name == "q"]
+    assert written == [kinds.INCUBATOR_QUEUE, kinds.QUEUE]

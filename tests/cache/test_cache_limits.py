@@ -81,7 +81,19 @@ def test_a_status_waits_for_its_limit_from_when_it_was_first_owed_and_somebody_i
     assert paces.is_owed("a/g")
     assert not paces.puts_off("a/g", 10, 110)
     assert not paces.is_owed("a/g")
+    assert paces.next_wake() is None
     assert not paces.puts_off("a/h", 0, 100)
+
+
+def test_of_an_object_that_is_gone_nothing_is_late():
+    paces = write_paces.WritePaces(1_000_000)
+    assert not paces.has_stood("Pod p", 100)
+    assert paces.next_wake() == 1_000_100
+    paces.forget("Pod p")
+    assert paces.next_wake() is None
+    assert not paces.puts_anything_off
+    assert not paces.has_stood("Pod p", 900_000)  # another one of that name begins anew
+    assert paces.next_wake() == 1_900_000
 
 
 def test_taking_a_claim_back_ends_its_reservation_and_nobody_elses():

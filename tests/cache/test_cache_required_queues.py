@@ -63,3 +63,29 @@ def test_they_are_asked_for_again_when_no_queue_is_left_but_not_when_one_is():
     cache.apply(4)
     cache.apply(100 * SECOND)
     assert asked(cache) == []
+
+
+def test_a_queue_that_could_be_made_is_tried_without_a_pause_when_it_is_missing_again():
+    cache, now = caches.Cache(builders.World()), 0
+
+    def fails():
+        for each in asked(cache):
+            cache.settled(Outcome(effect=each, failure=Failure("unavailable", "no")))
+        cache.apply(now, standby=True)
+        return cache.next_wake() - now
+
+    pauses = []
+    for _ in range(2):
+        cache.apply(now)
+        for _ in range(3):
+            pauses.append(fails())
+            now += pauses[-1]
+            cache.apply(now)
+        for each in asked(cache):
+            cache.settled(Outcome(effect=each))
+        for event in ("ADDED", "DELETED"):
+            cache.apply(now)
+            for name in ("root", "default"):
+                cache.feed(kinds.QUEUE, event, builders.queue(name))
+    assert pauses[:3] == pauses[3:]
+    assert pauses[2] > pauses[1] > pauses[0]

@@ -8,6 +8,7 @@ import builders
 from builders import SECOND
 from pumice.cache import retry_pauses
 from pumice.cache.effects import Bind, Evict, Patch, Read
+from pumice.framework.closing import TaskReport
 from pumice.model.statuses import Status
 
 PREEMPTING = """
@@ -310,6 +311,17 @@ def test_a_nomination_of_which_the_watch_tells_after_it_was_taken_off_is_none(ar
     nominated["metadata"]["labels"] = {"by": "others"}
     desk.modify(nominated).cycle()  # somebody nominates it anew
     assert len(removals()) == (2 if arrived else 3)
+
+
+def test_a_nomination_that_was_taken_off_before_the_watch_told_of_it_is_none():
+    desk = builders.Desk().feed(builders.node("n1"), builders.group("g", 2), builders.pod("p", "g", cpu="1")).apply()
+    pods = desk.cache.publisher.pods
+    pods.publish(TaskReport(desk.task("p"), "Unschedulable", "it waits", "n1"), desk.now)
+    pods.clear_nomination(desk.task("p"))
+    echo = builders.pod("p", "g", cpu="1")
+    echo["status"]["nominatedNodeName"] = "n1"
+    desk.modify(echo).apply()
+    assert desk.task("p").nominated == ""
 
 
 def test_a_pod_that_is_to_get_the_node_of_which_a_nomination_was_taken_off_is_nominated_there():

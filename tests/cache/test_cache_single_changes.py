@@ -28,6 +28,7 @@ def objects():
     return {
         "waiting": pod("waiting-0", "g", cpu="1", labels={"rank": "0"}, annotations={"z": "1"}),
         "running": pod("running-0", "g", cpu="1", node="n1", labels={"rank": "1"}),
+        "claiming": pod("claiming-0", "k", resourceClaims=[{"name": "gpu", "resourceClaimTemplateName": "t"}]),
         "avoiding": pod("avoiding-0", "h", cpu="1", affinity=AVOIDS),
         "group": group("g", 1, queue="q", subGroupPolicy=POLICY),
         "other group": group("h", 1),
@@ -89,6 +90,10 @@ CHANGES = {
     "what it asks for": ("waiting", put({"cpu": "2"}, "spec", "containers", 0, "resources", "requests")),
     "its phase": ("running", put("Succeeded", "status", "phase")),
     "its nomination": ("waiting", put("n1", "status", "nominatedNodeName")),
+    "the claim made for it": (
+        "claiming",
+        put([{"name": "gpu", "resourceClaimName": "c"}], "status", "resourceClaimStatuses"),
+    ),
     "its priority": ("waiting", put(7, "spec", "priority")),
     "minMember": ("group", put(2, "spec", "minMember")),
     "the queue of a group": ("group", put("r", "spec", "queue")),
@@ -101,6 +106,8 @@ CHANGES = {
     "annotations of a native group": ("native", put({"volcano.sh/preemptable": "true"}, "metadata", "annotations")),
     "labels of a native group": ("native", put({"volcano.sh/preemptable": "true"}, "metadata", "labels")),
     "the uid of a native group": ("native", put("another", "metadata", "uid")),
+    "the priority of a member": ("member", put(7, "spec", "priority")),
+    "what a member asks for": ("member", put({"cpu": "2"}, "spec", "containers", 0, "resources", "requests")),
     "how a native group goes": ("native", put("PodGroup", "spec", "disruptionMode")),
     "the weight of a queue": ("queue", put(3, "spec", "weight")),
     "what a queue may hold": ("queue", put({"cpu": "3"}, "spec", "capability")),

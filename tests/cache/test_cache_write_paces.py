@@ -71,9 +71,9 @@ def test_a_queue_is_written_once_a_second_and_its_last_state_without_another_cyc
     assert queue_writes(made)[-1].body["status"]["allocated"]["cpu"] == "20"
 
 
-def flapping(cycles, seconds):
+def flapping(cycles, seconds, **options):
     """Writes about a pod whose reason changes with every cycle, and the desk."""
-    made = Desk().feed(node("n1"), group("g", 1), pod("p", "g", cpu="2", memory="2Gi"))
+    made = Desk(options=Options(**options)).feed(node("n1"), group("g", 1), pod("p", "g", cpu="2", memory="2Gi"))
     for number in range(cycles):
         made.modify(node("n1", cpu="1") if number % 2 else node("n1", memory="1Gi"))
         made.cycle(seconds=seconds)
@@ -98,6 +98,16 @@ def test_a_reason_that_had_to_wait_is_given_in_the_end():
     for _ in range(5):
         made.cycle()
     assert len(made.world.patches("Pod")) == before + 1
+
+
+def test_a_reason_of_a_group_that_had_to_wait_is_given_in_the_end_where_pods_give_none():
+    made = flapping(12, 1, pod_reasons=False)
+    before = len(made.world.patches("PodGroup"))
+    made.now = made.cache.next_wake()
+    made.cycle()
+    (last,) = made.world.patches("PodGroup")[before:]
+    assert "no node has 2 cpu at all" in last.body["status"]["conditions"][0]["message"]
+    assert made.cache.next_wake() is None
 
 
 def waiting_desk(*, written_by=None):
