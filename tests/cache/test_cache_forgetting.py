@@ -192,3 +192,40 @@ def test_a_queue_is_written_in_the_version_in_which_it_was_read_last():
     desk.modify(queue("q")).delete(pod("p", "g")).cycle()
     written = [each.kind for each in desk.world.patches("Queue") if each.name == "q"]
     assert written == [kinds.INCUBATOR_QUEUE, kinds.QUEUE]
+
+
+def test_nothing_is_wrong_any_more_with_a_node_that_is_not_selected():
+    desk = Desk(options=Options(node_selector=("pool:batch",)))
+    desk.feed(node("n1", cpu="-1", labels={"pool": "batch"})).apply()
+    assert desk.cache.record.problems("")
+    desk.modify(node("n1", cpu="-1", labels={"pool": "web"})).apply()
+    assert desk.cache.record.problems("") == {}
+
+
+def hyper_node(name, member, uid):
+    spec = {"tier": 2, "members": [{"type": "HyperNode", "selector": {"exactMatch": {"name": member}}}]}
+    made = {"apiVersion": kinds.HYPER_NODE.api_version, "kind": "HyperNode", "spec": spec}
+    return {**made, "metadata": metadata(name, uid=uid)}
+
+
+def test_a_hyper_node_in_place_of_another_is_told_what_is_wrong_with_it():
+    desk = Desk().feed(hyper_node("a", "b", "a1"), hyper_node("b", "a", "b1")).apply()
+    told = {each.uid: each.message for each in desk.world.of(Note) if each.kind is kinds.HYPER_NODE}
+    assert told
+    for uid in told:
+        old = hyper_node("ab"[uid == "b1"], "ab"[uid == "a1"], uid)
+        desk.delete(old).feed({**old, "metadata": {**old["metadata"], "uid": f"new {uid}"}})
+    desk.apply()
+    again = {each.uid: each.message for each in desk.world.of(Note) if each.uid.startswith("new ")}
+    assert again == {f"new {uid}": message for uid, message in told.items()}
+
+
+def test_a_native_group_in_place_of_another_says_for_itself_why_it_waits():
+    of = {"schedulingGroup": {"podGroupName": "g"}}
+    desk = Desk().feed(node("n1"), NATIVE, *(pod(f"g-{i}", cpu="9", **of) for i in range(2)))
+    desk.cycle()
+    desk.modify({**NATIVE, "metadata": {**NATIVE["metadata"], "uid": "another"}})
+    for _ in range(2):
+        desk.cycle()
+    written = [each.uid for each in desk.world.of(Patch) if each.kind is kinds.NATIVE_POD_GROUP]
+    assert written == ["native.g", "another"]

@@ -212,6 +212,17 @@ def test_whoever_is_seen_on_another_node_keeps_nobody_waiting_and_leaves_no_lock
     assert [each.preparations for each in desk.world.of(TakeBack)] == [prepare.preparations]
 
 
+def test_what_is_taken_back_is_sent_again_if_no_answer_comes_and_once_only():
+    desk = Desk(LOCKING)
+    (prepare,) = gang(desk, 1)
+    desk.settle(prepare, "conflict").apply()
+    for count in (2, 3):
+        desk.now += 31 * SECOND
+        for _ in range(3):
+            desk.apply()
+        assert len(desk.world.of(TakeBack)) == count
+
+
 def test_nobody_is_asked_for_a_pod_whose_bind_has_not_left():
     desk = Desk(LOCKING)
     gang(desk, 1)

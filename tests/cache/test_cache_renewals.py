@@ -46,6 +46,16 @@ def test_names_are_due_a_minute_after_they_asked_or_later_and_never_too_many_at_
     assert not asked
 
 
+def test_whoever_asks_gets_the_next_place_and_each_is_filled():
+    renewals = Renewals()
+    for number in range(3 * AT_ONCE):
+        renewals.ask(str(number), NOW)
+    counts = []
+    while (due := renewals.next_wake()) is not None:
+        counts.append(len(renewals.due(due)))
+    assert counts == [AT_ONCE] * 3
+
+
 def written(made, name):
     """Return what was written of a group while it waits, in this order."""
     patches = [each.body["status"]["conditions"] for each in made.world.patches("PodGroup") if each.name == name]

@@ -313,15 +313,19 @@ def test_a_nomination_of_which_the_watch_tells_after_it_was_taken_off_is_none(ar
     assert len(removals()) == (2 if arrived else 3)
 
 
-def test_a_nomination_that_was_taken_off_before_the_watch_told_of_it_is_none():
+@pytest.mark.parametrize("anew", [False, True])
+def test_a_nomination_that_was_taken_off_before_the_watch_told_of_it_is_none_unless_it_was_written_anew(anew):
     desk = builders.Desk().feed(builders.node("n1"), builders.group("g", 2), builders.pod("p", "g", cpu="1")).apply()
     pods = desk.cache.publisher.pods
-    pods.publish(TaskReport(desk.task("p"), "Unschedulable", "it waits", "n1"), desk.now)
+    report = TaskReport(desk.task("p"), "Unschedulable", "it waits", "n1")
+    pods.publish(report, desk.now)
     pods.clear_nomination(desk.task("p"))
+    if anew:
+        pods.publish(report, desk.now)
     echo = builders.pod("p", "g", cpu="1")
     echo["status"]["nominatedNodeName"] = "n1"
     desk.modify(echo).apply()
-    assert desk.task("p").nominated == ""
+    assert desk.task("p").nominated == ("n1" if anew else "")
 
 
 def test_a_pod_that_is_to_get_the_node_of_which_a_nomination_was_taken_off_is_nominated_there():

@@ -180,3 +180,13 @@ def test_a_pod_that_gets_its_node_and_what_it_asked_for_as_others_did_stays_the_
         both(put("n1", "spec", "nodeName"), reports(cpu))(each)
         desk.modify(each).apply()
     assert (desk.task("p-1") is before) is stays
+
+
+@pytest.mark.parametrize("which", ["waiting", "running", "group", "native", "queue"])
+def test_what_says_nothing_new_asks_for_no_cycle(which):
+    made = objects()
+    desk = desk_with(made)
+    before = desk.cluster.changed
+    made[which]["metadata"]["resourceVersion"] = "7"
+    desk.modify(made[which]).apply()
+    assert desk.cluster.changed == before

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from builders import NOW, SECOND, Desk, group, node, pod, queue
 from drawing import drawn
 from pumice.api import names
+from pumice.cache import mirror
 from pumice.cache.budgets import Budget, Spending
 from pumice.cache.effects import Bind, Note, Patch
 from pumice.cache.options import Options
@@ -107,6 +108,16 @@ def test_a_reason_of_a_group_that_had_to_wait_is_given_in_the_end_where_pods_giv
     made.cycle()
     (last,) = made.world.patches("PodGroup")[before:]
     assert "no node has 2 cpu at all" in last.body["status"]["conditions"][0]["message"]
+    assert made.cache.next_wake() is None
+
+
+def test_a_reason_that_was_given_needs_not_stand_again():
+    made = Desk(options=Options(reason_patience=SECOND)).feed(node("n1", cpu="1"), group("g"), pod("p", "g", cpu="2"))
+    for _ in range(4):
+        made.cycle(seconds=2)
+    assert made.cache.next_wake() is None
+    mirror.report_again(made.cache, made.cluster.jobs["a/g"])
+    made.cycle()
     assert made.cache.next_wake() is None
 
 

@@ -65,6 +65,7 @@ class NativeGroups:
         known = self._objects.get(key)
         if known is not None and known.metadata.uid != metadata.uid:
             self._cache.publisher.native.forget(key)  # another one of the same name says nothing yet
+            self._cache.publisher.forget_job(key)
         if gone:
             self._objects.pop(key, None)
             self._cache.publisher.native.forget(key)
@@ -140,7 +141,7 @@ class NativeGroups:
             job.group = group  # its status may be another one
             if bool(problem) is bool(job.bad):
                 return
-        fresh = job.group is None
+        fresh = job.group is None or job.group.metadata.uid != group.metadata.uid
         self._cluster.set_group(group)
         if fresh:
             self._cluster.set_status(job, scheduling.PodGroupStatus(phase=_phase(job)))
