@@ -10,7 +10,7 @@ from builders import NOW, SECOND, stamp
 from pumice.api import kinds
 from pumice.controllers.queueing import requests
 from pumice.controllers.queueing.observed import Observed
-from pumice.controllers.volcano.jobs import expiring, killing, members, pod_groups, reading
+from pumice.controllers.volcano.jobs import expiring, killing, members, pod_groups, pod_making, reading, syncing
 
 
 def task(name, replicas, least=None, priority=""):
@@ -137,3 +137,35 @@ def test_a_job_that_has_ended_goes_after_as_long_as_it_said_once_it_is_certain_t
     sure, deletion = (each.request for each in plan.steps)
     assert isinstance(sure, requests.Confirm)
     assert (sure.uid, deletion.uid, deletion.policy) == ("u", "u", "Foreground")
+
+
+@pytest.mark.parametrize(
+    ("stated", "asked"),
+    [
+        ({"mode": "soft", "highestTierAllowed": 2}, {"mode": "soft", "highestTierAllowed": 2}),
+        ({"highestTierAllowed": 0, "highestTierName": "rack"}, {"mode": "hard", "highestTierAllowed": 0}),
+        ({"highestTierName": "rack"}, {"mode": "hard", "highestTierName": "rack"}),
+        ({}, None),
+    ],
+)
+def test_a_group_has_the_network_topology_of_its_job(stated, asked):
+    assert group_of(job(task("w", 1), networkTopology=stated))["spec"].get("networkTopology") == asked
+
+
+@pytest.mark.parametrize("field", ["schedulerName", "priorityClassName"])
+@pytest.mark.parametrize("of_job", [None, "", "of the job"])
+@pytest.mark.parametrize("own", [None, "", "own"])
+def test_pods_have_what_their_template_says_else_what_their_job_says(field, of_job, own):
+    role = task("w", 1)
+    role["template"]["spec"] |= {} if own is None else {field: own}
+    made = job(role, **({} if of_job is None else {field: of_job}))
+    pod = pod_making.PodMaker(made, "g", (), forwarded=False).make(made.roles[0], 0, replaces_evicted=False)
+    assert pod["spec"].get(field) == (own or of_job or own)
+
+
+def test_no_more_than_a_thousand_pods_are_made_in_one_look_whichever_tasks_they_are_of():
+    made = job(task("v", 700), task("w", 700))
+    maker = pod_making.PodMaker(made, "g", (), forwarded=False)
+    staffing = syncing.staff(made, members.Members(made, []), maker, Observed())
+    roles = [each.request.manifest["metadata"]["name"].split("-")[1] for each in staffing.creations]
+    assert (roles.count("v"), roles.count("w"), staffing.is_partial) == (700, 300, True)
