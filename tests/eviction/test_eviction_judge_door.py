@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from types import SimpleNamespace
 
 import numpy as np
@@ -149,3 +150,58 @@ def test_filters_that_read_amounts_are_asked_once_for_a_state_and_those_who_go(b
     for serial in (1, 1, 2):
         assert judge.Door(Plan(evaluation), member(1, 1), passed).passes(1, [unit(serial=serial)])
     assert len(evaluation.asked) == times
+
+
+class Statement:
+    """Takes down who is gone; a trial takes it back."""
+
+    def __init__(self):
+        self.gone = []
+
+    @contextlib.contextmanager
+    def trial(self):
+        before = list(self.gone)
+        yield
+        self.gone = before
+
+    def evict(self, tasks, by):
+        assert by == "preempt"
+        self.gone += [task.uid for task in tasks]
+
+
+def tried(*, given=True, budget=9, whole=True, fits=True):
+    """Let a unit of two and one of one go, where filters have to be asked; a budget protects whoever is too many."""
+    pair, single = unit(job="pair", whole=True), unit()
+    pair.tasks *= 2
+    for each in (pair, single):
+        each.tasks = [SimpleNamespace(**vars(task), uid=f"{task.job_key}{i}") for i, task in enumerate(each.tasks)]
+    plan = Plan(Evaluation(minds=True))
+    plan.statement, plan.rules.name, plan.rules.budget = Statement(), "preempt", budget
+    plan.votes = SimpleNamespace(give=lambda *_: given)
+    plan.tier = lambda *_: 0
+    plan.leaves_gangs_whole = lambda _: whole and plan.statement.gone == ["pair0", "pair1", "j0"]
+    plan.fits = lambda _, row: fits and row == 1
+    tasks = [*pair.tasks, *single.tasks]
+    answer = judge.Door(plan, member(1)).lets([pair, single], tasks, 1)
+    assert plan.statement.gone == []
+    return answer
+
+
+@pytest.mark.parametrize(
+    ("options", "lets"),
+    [
+        ({}, True),
+        ({"given": False}, False),
+        ({"whole": False}, False),
+        ({"fits": False}, False),
+        ({"budget": 3}, True),
+        ({"budget": 2}, False),
+        ({"budget": 1}, False),
+    ],
+)
+def test_who_goes_is_asked_about_with_those_before_it_gone_and_then_the_member(options, lets, monkeypatch):
+    def may_all_go(rules, statement, _, tasks):
+        return len(statement.gone) + len(tasks) <= rules.budget
+
+    monkeypatch.setattr(units, "may_all_go", may_all_go)
+    assert tried(**options) is lets
