@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from builders import Desk, group, node, played, pod, queue
 from drawing import drawn
 from pumice.cache import effects
-from pumice.framework import block, blocks, shortcuts
+from pumice.framework import block, blocks, observing, shortcuts
 from pumice.framework.plugin import Plugin
 from pumice.framework.points import NODE_TASKS, Reads
 from pumice.framework.reasons import Code
@@ -230,6 +230,46 @@ def test_a_wrong_form_over_many_leaves_the_decision_to_the_form_over_one(said):
         return [repr(effect) for effect in desk.world.effects]
 
     assert sent(together=True) == sent(together=False)
+
+
+@pytest.mark.retreats
+@pytest.mark.parametrize("way", ["one by one", "many jobs", "many pods"])
+def test_once_a_form_over_many_was_wrong_it_is_asked_no_more_in_that_cycle_and_that_is_told_of_once(way, monkeypatch):
+    """Whichever answer it is that is wrong: the first, one about nodes that took pods since, or the last."""
+    retreats, answers = [], []
+    monkeypatch.setattr(observing.Observer, "retreated", lambda _, way, error: retreats.append(way))
+
+    class Breaking(Wrong):
+        name, last = "breaking", 0
+
+        def points_of_many(self, subjects, nodes):
+            answers.append(len(answers))
+            if answers[-1] == self.last:
+                raise ValueError("no more")
+            return np.tile(self.points_of(None, nodes), (len(subjects), 1))
+
+    def placed(last):
+        answers.clear()
+        retreats.clear()
+        known = type("Breaking", (Breaking,), {"last": last})
+        desk = Desk('actions: "allocate"\ntiers:\n- plugins: [{name: gang}, {name: breaking}]\n', known)
+        desk.feed(*(node(f"n{i}", cpu="8") for i in range(5)))
+        for i in range(6):
+            members = 3 if way == "many pods" else 1
+            sizes = (i + 2) if way == "one by one" else 3
+            desk.feed(group(f"g{i}", members))
+            desk.feed(*(pod(f"p{i}-{j}", f"g{i}", cpu=f"{sizes}00m") for j in range(members)))
+        desk.cycle()
+        return [(bind.name, bind.node) for bind in desk.world.of(effects.Bind)]
+
+    whole = placed(-1)
+    assert len(whole) in {6, 18}
+    assert retreats == []
+    assert answers
+    for last in range(len(answers)):
+        assert placed(last) == whole
+        assert answers[-1] == last
+        assert retreats == ["blocks"]
 
 
 def test_a_question_that_raises_is_put_on_the_job_it_is_asked_about_and_stops_nobody_else():
