@@ -38,7 +38,7 @@ class Held:
             self.desk.feed(group(name, 1), pod(name, name, node="m", **{"cpu": "1", **spec}))
         self.desk.feed(pod("asks", "asks", cpu="1"))
         self.asked, self.of_kind, self.yes = [], [], yes
-        session = self.desk.session()
+        self.session = session = self.desk.session()
         ask = self._ask  # a question is known by who it is
         kind = ask if of_kind is None else self._of_kind(of_kind)
         self.holders = EqualHolders(session, rules, self.desk.task("asks"), ask, kind)
@@ -123,3 +123,16 @@ def test_a_protected_holder_is_of_another_kind_than_one_that_is_not():
     held = Held(voters(2), yes="a")
     assert held.could("a", "x", "y") == [True, False, False]
     assert held.asked == ["a", "x"]
+
+
+@pytest.mark.parametrize(
+    ("about", "asked", "safe"),
+    [("asks", ["a", "b", "c"], False), ("a", ["a", "b"], False), ("b", ["a"], True), ("large", ["a"], True)],
+)
+def test_what_was_found_out_while_a_plugin_broke_down_about_one_of_the_two_says_nothing_of_equals(about, asked, safe):
+    goes, stays = Held(voters(2), yes="abc"), Held(voters(2))
+    for held in (goes, stays):
+        held.session.breakdowns.blamed[held.desk.task(about).job_key] = "it broke down"
+    assert goes.could("a", "b", "c") == [True, True, True]
+    assert goes.asked == asked
+    assert stays.safe("a", "b", "c") is safe
