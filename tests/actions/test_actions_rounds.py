@@ -13,6 +13,7 @@ from test_actions_surplus import asked, configuration, merged
 from builders import Desk, group, node, played, pod, priority_class, queue
 from drawing import drawn
 from pumice.actions.placing import drafted, rounds, surplus
+from pumice.cache import effects
 from pumice.framework.plugin import Plugin
 
 ANYTHING = st.randoms(use_true_random=True)
@@ -315,3 +316,17 @@ def test_jobs_whose_round_breaks_down_are_served_turn_by_turn():
         desk.cycle()
     assert len(desk.world.binds) == len(names)
     assert not desk.scheduler.failures
+
+
+@pytest.mark.parametrize("rooms", range(1, 12))
+@pytest.mark.parametrize("members", [1, 2, 3])
+def test_whoever_stays_first_has_the_next_turn_too(rooms, members):
+    names = [f"j{number}" for number in range(6)]
+    text = 'actions: "allocate"\ntiers:\n- plugins: [{name: priority}]\n- plugins: [{name: gang}, {name: predicates}]\n'
+    desk = Desk(text).feed(node("n", cpu=str(rooms)))
+    for number, name in enumerate(names):
+        desk.feed(priority_class(f"p{number}", 10 - number), group(name, 1, priorityClassName=f"p{number}"))
+        desk.feed(*(pod(f"{name}-{i}", name, cpu="1") for i in range(members)))
+    desk.cycle()
+    due = [f"{name}-{i}" for name in names for i in range(members)]
+    assert sorted(bind.name for bind in desk.world.of(effects.Bind)) == due[:rooms]
