@@ -330,3 +330,26 @@ def test_whoever_stays_first_has_the_next_turn_too(rooms, members):
     desk.cycle()
     due = [f"{name}-{i}" for name in names for i in range(members)]
     assert sorted(bind.name for bind in desk.world.of(effects.Bind)) == due[:rooms]
+
+
+class Enough(Plugin):
+    """Serves a queue until it holds so many pods."""
+
+    name = "enough"
+    points = frozenset({"Overused"})
+    most = 3
+
+    def open(self, session):
+        sums = session.cluster.queue_sums
+        session.overused.add(lambda queue: "it has enough" if sums.held(queue.row)[0] >= 1000 * self.most else None)
+
+
+@pytest.mark.parametrize("most", range(1, 8))
+@pytest.mark.parametrize("members", [1, 2])
+def test_a_queue_that_has_enough_is_served_no_further_in_the_same_round(most, members):
+    text = 'actions: "allocate"\ntiers:\n- plugins: [{name: gang}, {name: enough}, {name: predicates}]\n'
+    desk = Desk(text, type("Enough", (Enough,), {"most": most})).feed(node("n", cpu="64"))
+    for name in (f"j{number}" for number in range(9)):
+        desk.feed(group(name, 1), *(pod(f"{name}-{i}", name, cpu="1") for i in range(members)))
+    desk.cycle()
+    assert len(desk.world.binds) == most
