@@ -12,11 +12,12 @@ from hypothesis import strategies as st
 
 from builders import Desk, group, metadata, node, pod, queue
 from drawing import drawn
-from pumice.actions.placing import drafted, gang_fit, round_size, turn_order
+from pumice.actions.placing import drafted, gang_fit, largest_first, misfits, round_size, turn_order
 from pumice.actions.placing.domain_capacity import DomainCapacity
 from pumice.actions.placing.nodes_ahead import NodesAhead
 from pumice.actions.placing.round_size import RoundSize
 from pumice.actions.placing.searching import Searching
+from pumice.framework import shortcuts
 from pumice.framework.priority_queues import HeapQueue
 from pumice.framework.searching import Moment
 from pumice.framework.subject import Subject
@@ -219,19 +220,148 @@ def test_a_gang_is_told_how_many_fit_largest_first_if_these_are_more_and_why_the
     assert found.missing[0].reason.startswith("0/2 nodes are unavailable: 2 Insufficient cpu")
 
 
-def test_a_search_at_another_time_looks_at_the_nodes_that_will_have_just_enough():
-    """Something prefers nodes, so amounts do not decide alone."""
-    desk = Desk().feed(*(node(f"n{i}", "4", "64Gi") for i in range(3)), group("old", 1), group("g", 1))
-    desk.feed(*(pod(f"old-{i}", "old", cpu="4", node=f"n{i}") for i in range(3)), pod("g-0", "g", cpu="2"))
+def at_another_time(desk, beyond=(), *, gone="old-1"):
+    """Search for the job `g` when a pod will be gone; give the nodes that are looked at, None for all, and where pods would go."""
     session, looked_at = desk.session(), []
     room = session.cluster.nodes.idle_at(slice(3)).copy()
     room[:, 0] = [1999, 2000, 2001]
 
     def changes(rows):
-        looked_at.append(rows.tolist())
-        return [desk.task("old-1")], []
+        looked_at.append(None if rows is None else rows.tolist())
+        return [desk.task(gone)], []
 
     moment = Moment("somebody", room, np.zeros(3), changes, lambda: None)
-    (placed,) = Searching(session)(desk.task("g-0").job, moment)
-    assert (placed[0].name, placed[1].name) == ("g-0", "n1")
-    assert looked_at == [[False, True, True]]
+    placed = Searching(session)(desk.task("g-0").job, moment, [desk.task(name) for name in beyond])
+    return looked_at, placed and [(task.name, where.name) for task, where in placed]
+
+
+def full(text=None, **more):
+    """Three nodes that are full of a pod each, and a job whose pods ask for half a node."""
+    desk = Desk(text or GANG_AND_SCORES, **more).feed(*(node(f"n{i}", "4", "64Gi") for i in range(3)))
+    desk.feed(group("old", 1), group("g", 1), *(pod(f"old-{i}", "old", cpu="4", node=f"n{i}") for i in range(3)))
+    return desk.feed(*(pod(f"g-{i}", "g", cpu="2") for i in range(3)))
+
+
+GANG_AND_SCORES = """
+actions: "allocate"
+tiers:
+- plugins: [{name: gang}]
+- plugins: [{name: predicates}, {name: nodeorder}%s]
+"""
+
+
+@pytest.mark.parametrize(
+    ("more", "taken", "all_nodes"),
+    [
+        ("", shortcuts.ALL, False),
+        (", {name: capacity}", shortcuts.ALL, True),  # a limit may have a say in where members go
+        (", {name: proportion}", shortcuts.ALL, True),
+        ("", shortcuts.NONE, True),
+    ],
+)
+def test_a_search_at_another_time_looks_at_the_nodes_that_will_have_just_enough_where_nobody_else_has_a_say(
+    more, taken, all_nodes
+):
+    """Something prefers nodes, so amounts do not decide alone."""
+    looked_at, ((_, where), *_) = at_another_time(full(GANG_AND_SCORES % more, taken=taken))
+    assert where == "n1"
+    assert looked_at == [None if all_nodes else [False, True, True]]
+
+
+def test_of_members_beyond_the_minimum_all_are_placed_that_will_find_a_node():
+    desk = full(GANG_AND_SCORES % "")
+    assert at_another_time(desk, ["g-0", "g-1", "g-2"])[1] == [("g-0", "n1"), ("g-1", "n1")]
+
+
+# -- who is told what others were told -------------------------------------------------------------------------
+
+
+def test_why_a_queue_takes_nobody_on_is_no_reason_for_equals_of_another_queue():
+    text = 'actions: "allocate"\ntiers:\n- plugins: [{name: gang}, {name: predicates}, {name: capacity}]\n'
+    desk = Desk(text).feed(queue("a", capability={"cpu": "1"}), queue("b"), node("n", "64", "64Gi"))
+    for i in range(4):
+        desk.feed(*(each for name in "ab" for each in (group(f"{name}{i}", 2, queue=name, created=i),)))
+        desk.feed(*(pod(f"{name}{i}-{j}", f"{name}{i}", cpu="1") for name in "ab" for j in range(2)))
+    desk.cycle()
+    assert sorted(desk.world.binds) == sorted(f"b{i}-{j}" for i in range(4) for j in range(2))
+
+
+def test_whom_no_node_took_is_no_reason_for_equals_once_others_were_placed():
+    """Each wants to be beside a pod that is placed after the first of them was tried."""
+    term = {"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": "y"}}}
+    beside = {"affinity": {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}}
+    desk = Desk().feed(node("n", "64", "64Gi", labels={"zone": "z"}))
+    for i, (app, spec) in enumerate((("x", beside), ("x", beside), ("y", {}), ("x", beside), ("x", beside))):
+        desk.feed(group(f"g{i}", 1, created=i), pod(f"g{i}-0", f"g{i}", cpu="1", labels={"app": app}, **spec))
+    desk.cycle()
+    assert sorted(desk.world.binds) == ["g2-0", "g3-0", "g4-0"]
+
+
+def test_a_job_that_can_never_be_valid_is_told_so_by_the_action_that_leaves_it_out():
+    desk = Desk().feed(node("n", "4", "64Gi"), group("g", 2, phase="Inqueue"), pod("g-0", "g", cpu="1"))
+    said = {verdict.source: verdict.text for verdict in desk.cycle().verdicts(desk.task("g-0").job_key)}
+    assert said["allocate"] == "NotEnoughTasks: the group has 1 valid pods, minMember is 2"
+
+
+def test_a_gated_member_that_nodes_would_take_is_said_to_wait_for_its_gate_alone():
+    gate = {"schedulingGates": [{"name": "wait"}]}
+    desk = Desk().feed(node("n", "4", "64Gi"), group("g", 2))
+    desk.feed(pod("g-0", "g", cpu="1"), pod("g-1", "g", cpu="9", **gate))
+    session = desk.session()
+    found = gang_fit.verdict(session, desk.task("g-0").job, [desk.task("g-0"), desk.task("g-1")])
+    assert [(each.pod, each.placement) for each in found.missing] == [("g-1", None)]
+    assert "gate" in found.missing[0].reason
+
+
+# -- in which order unequal members are tried, and when it is of no use ------------------------------------------
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)).filter(any), min_size=2, max_size=5))
+@settings(max_examples=drawn(100), deadline=None)
+def test_members_are_ordered_by_their_largest_share_then_by_each_resource_never_twice_alike(sizes):
+    offered = np.array([[8, 4]])
+    table = SimpleNamespace(allocatable=offered)
+
+    def task(number, size):
+        shape = SimpleNamespace(serial=size, request=SimpleNamespace(vector=np.array(size)))
+        return SimpleNamespace(shape=shape, number=number)
+
+    def share(size, column):
+        return size[column] / offered[0, column]
+
+    tasks = [task(number, size) for number, size in enumerate(sizes)]
+    found = [[each.number for each in order] for order in largest_first.by_size(table, slice(1), tasks)]
+    most = {each.number: max(share(sizes[each.number], column) for column in range(2)) for each in tasks}
+    wanted = []
+    keys = [lambda n: -most[n], lambda n: (-most[n], -share(sizes[n], 0), -share(sizes[n], 1))]
+    keys += [lambda n, c=c: (-share(sizes[n], c), -most[n]) for c in range(2)]
+    for key in keys:
+        order = sorted(range(len(sizes)), key=key)
+        if order != list(range(len(sizes))) and order not in wanted:
+            wanted.append(order)
+    assert found == wanted
+
+
+@pytest.mark.parametrize(
+    ("minimum", "roles", "ready", "waiting", "hope"),
+    [
+        (1, {"m": 2}, {}, "mw", True),  # the minimum is less than that of all roles: as many others count as it takes
+        (2, {"m": 3}, {}, "mw", False),
+        (2, {"m": 3}, {"w": 1}, "mw", True),
+        (2, {"m": 1, "w": 1}, {}, "mww", False),  # else none that found no node may be short of its own
+        (2, {"m": 1, "w": 1}, {"m": 1}, "mww", True),
+        (2, {"w": 2}, {}, "mww", True),
+        (3, {"m": 1}, {}, "mwww", False),
+    ],
+)
+def test_under_volcano_s_rule_a_gang_is_left_if_roles_without_a_misfit_cannot_make_it(
+    minimum, roles, ready, waiting, hope
+):
+    tally = {role: SimpleNamespace(is_ready=lambda least, role=role: ready.get(role, 0) >= least) for role in "mw"}
+    job = SimpleNamespace(min_member=minimum, min_task_total=sum(roles.values()), min_task_member=roles, policies=())
+    job.pending = {number: SimpleNamespace(role=role) for number, role in enumerate(waiting)}
+    job.tasks, job.roles = range(9), tally
+    job.tally = SimpleNamespace(ready=sum(ready.values()))
+    known = misfits.MisfitRoles(SimpleNamespace(job=job))
+    known.add(SimpleNamespace(role="m"))
+    assert known.leave_hope(None, ()) is hope

@@ -168,13 +168,14 @@ def test_a_member_is_back_beside_its_victim_if_its_moving_brings_back_more_than_
     assert hand.statuses()["mid-0"][0] == Status.RELEASING
 
 
-def test_a_gang_goes_in_part_if_what_it_can_spare_is_enough():
-    running = {"low": (1, "low", [("m", 2), ("m", 2), ("m", 2)])}
-    hand = Hand(nodes={"m": 6}, running=running, asks=[(4, ANYWHERE)])
-    hand.take("low-0", "low-1", "low-2", whole=True)
+@pytest.mark.parametrize("number", [2, 3, 4])
+def test_a_gang_goes_in_part_if_what_it_can_spare_is_enough(number):
+    running = {"low": (1, "low", [("m", 2)] * number)}
+    hand = Hand(nodes={"m": 2 * number}, running=running, asks=[(2 * number - 2, ANYWHERE)])
+    hand.take(*(f"low-{i}" for i in range(number)), whole=True)
     hand.place(asks_0="m")
     hand.trim()
-    assert len(hand.victims()) == 2
+    assert len(hand.victims()) == number - 1
     assert hand.homes() == {"asks-0": "m"}
 
 

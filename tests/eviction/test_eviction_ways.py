@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
+import numpy as np
 import pytest
 from eviction_crowds import crowd
 
 from drawing import seeds
 from pumice.actions.eviction.ways import Ways
+from pumice.framework import subject
 
 SEEDS = seeds(20, 9, 10, 11, 12, 17)
 FEW = 3  # members that are placed in every order and on every node, without a memory
@@ -48,3 +52,55 @@ def test_a_way_is_found_where_there_is_one(name, monkeypatch):
         desk.cycle()
         assert not desk.scheduler.failures, (seed, desk.scheduler.failures)
     assert sum(count > 1 for count in compared) > 10
+
+
+class Rooms:
+    """A plan of members without names: each goes on nodes of its kind."""
+
+    def __init__(self, rooms):
+        self._rooms, self.members, self.bounds = rooms, [], {}
+        self.queue = "q"
+        self.statement = SimpleNamespace(checkpoint=lambda: len(self.members))
+        self.session = SimpleNamespace(pre_predicate=lambda _: None)
+
+    def rows(self, _):
+        return None
+
+    def is_allowed(self, _):
+        return True
+
+    def evaluation(self, member):
+        mask = np.array([room >= member.priority for room in self._rooms])
+        return SimpleNamespace(possible=lambda *, released: mask, mask=lambda *, released: mask)
+
+    def settle(self, member, row):
+        self._rooms[row] -= member.priority
+        self.members.append((member, row))
+        return True
+
+    def back_to(self, mark, members):
+        for member, row in self.members[mark:]:
+            self._rooms[row] += member.priority
+        del self.members[members:]
+
+
+@pytest.mark.parametrize("least", [1, 2, 3])
+@pytest.mark.parametrize("sizes", [(1, 2, 3), (3, 2, 1), (2, 2, 3), (2, 4, 1), (5, 1, 1)])
+@pytest.mark.parametrize("rooms", [[1, 1], [2, 1], [3], [3, 3], [5, 1]])
+def test_where_some_may_be_left_out_a_way_is_found_without_any_of_them(least, sizes, rooms, monkeypatch):
+    monkeypatch.setattr(subject, "Subject", lambda member, _: member)
+    members = [
+        SimpleNamespace(priority=size, role=str(place), sub_job=None, likeness=(size, None))
+        for place, size in enumerate(sizes)
+    ]
+
+    def ways(enough):
+        plan = Rooms(list(rooms))
+        return Ways(plan, least, lambda: len(plan.members) >= least, lambda: enough(plan))
+
+    for wanted in members:
+
+        def has(plan, wanted=wanted):
+            return any(member is wanted for member, _ in plan.members)
+
+        assert ways(has).finds(members) is tried(ways(has), members)

@@ -39,7 +39,9 @@ def test_votes_know_what_any_of_them_reads(plugins, numbers, amounts, gone):
 
 
 def test_pods_and_what_nobody_offers_are_no_loss():
-    desk = Desk(PREEMPT).feed(node("m", "4", "8Gi"))
+    desk = Desk(PREEMPT).feed(node("m", "4", "8Gi", example__card="1"))
+    desk.session()
+    desk.modify(node("m", "4", "8Gi"))
     losses = ranking.losses(desk.session())
     offered = [column for column in range(desk.cluster.nodes.allocatable.shape[1]) if column in losses.totals]
     assert len(offered) == 2
