@@ -86,6 +86,7 @@ ARGUMENTS = [
         "the minimum is 1; 1.2 is used instead",
     ),
     ("usage", "ratio: 1.5", {"ratio": Fraction(7, 10)}, "the maximum is 1; 0.7 is used instead"),
+    ("usage", "ratio: 1", {"ratio": Fraction(1)}, ""),
     (
         "usage",
         "estimator: {a: 0.1, b: [2, 0.30]}",

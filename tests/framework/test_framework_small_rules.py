@@ -1,0 +1,155 @@
+"""Small rules of the framework on their own: who is asked, what is held until when, and what is said and told."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from builders import Desk, group, node, pod
+from pumice.framework import closing, observing, reservations
+from pumice.framework.explaining.explainer import Explainer
+from pumice.framework.plugin import Plugin
+from pumice.framework.points import Reads
+from pumice.framework.reasons import Code
+from pumice.framework.reservations import Hold, Reservations
+from pumice.model.statuses import Status
+
+WITH = 'actions: "allocate"\ntiers:\n- plugins: [{name: gang}, {name: WHO}]\n'
+
+SCORED = WITH.replace("WHO", "nodeorder")
+
+# ---- whoever says what he reads is asked
+
+
+class Picky(Plugin):
+    """Takes one node alone, whatever it says of what that rests on."""
+
+    name = "picky"
+    points = frozenset({"Predicate"})
+
+    def open(self, session):
+        reason = session.reason(self.name, Code.UNSCHEDULABLE, "another node")
+        session.predicate.add(
+            lambda _, nodes: np.array([reason * (each.name != "n3") for each in nodes.records()], dtype=np.int16)
+        )
+
+
+class Fond(Plugin):
+    """Likes one node best, whatever it says of what that rests on."""
+
+    name = "fond"
+    points = frozenset({"NodeOrder"})
+    normalise = None
+
+    def open(self, session):
+        session.score.add(
+            lambda _, nodes: np.array([5.0 * (each.name == "n3") for each in nodes.records()]), normalise=self.normalise
+        )
+
+
+@pytest.mark.parametrize("normalised", [False, True])
+@pytest.mark.parametrize("reads", [*Reads, Reads.NODE | Reads.COLUMNS, Reads.TASKS | Reads.OTHER_NODES, ~Reads(0)])
+@pytest.mark.parametrize("known", [Picky, Fond])
+def test_filters_and_scores_are_asked_whatever_they_read(known, reads, normalised):
+    how = {"reads": reads, "normalise": staticmethod(lambda raw: raw) if normalised else None}
+    desk = Desk(WITH.replace("WHO", known.name), type(known.__name__, (known,), how))
+    desk.feed(*(node(f"n{i}", "64") for i in range(5)), group("g", 3), *(pod(f"g-{i}", "g", cpu="1") for i in range(3)))
+    desk.cycle()
+    assert desk.world.binds == dict.fromkeys(["g-0", "g-1", "g-2"], "n3")
+
+
+# ---- what is held
+
+
+def held(**hold):
+    """A pod that waits, for which a node is held."""
+    desk = Desk().feed(node("n", "4"), group("g", 1), pod("g-0", "g", cpu="1"))
+    session = desk.session()
+    known = session.reservations
+    known.holds[desk.task("g-0").uid] = Hold("n", **hold)
+    return desk, session, known
+
+
+@pytest.mark.parametrize(("now", "holds"), [(14, True), (15, False), (16, False)])
+def test_a_hold_ends_when_its_patience_is_over(now, holds):
+    desk, _, known = held(clear_since=5, patience=10)
+    assert [task.name for task in known.renew(desk.cluster, now)] == ["g-0"] * holds
+    assert bool(known.holds) is holds
+
+
+@pytest.mark.parametrize(
+    ("reserved", "status", "holds"),
+    [
+        (False, Status.PENDING, True),
+        (True, Status.PIPELINED, True),
+        (False, Status.RUNNING, False),  # it is placed: nothing has to be held any more
+    ],
+)
+def test_room_is_held_for_a_job_as_long_as_a_member_waits_for_it(reserved, status, holds):
+    desk, session, known = held()
+    task = desk.task("g-0")
+    assert session.holds_room(task.job)
+    if reserved:
+        session.reserved[task.uid] = task
+    if status != Status.PENDING:
+        session.statement().suppose([task], [desk.node("n")], status)
+    assert session.holds_room(task.job) is holds
+    known.holds.clear()
+    assert not session.holds_room(task.job)
+
+
+@pytest.mark.parametrize(
+    ("count", "more"), [(reservations.NAMED, ""), (reservations.NAMED + 1, "1"), (reservations.NAMED + 7, "7")]
+)
+def test_so_many_whose_going_is_waited_for_are_named_and_others_counted(count, more):
+    desk = Desk().feed(node("n", "64"), group("old", 1), *(pod(f"old-{i:02}", "old", node="n") for i in range(count)))
+    desk.feed(group("g", 1), pod("g-0", "g", cpu="1"))
+    session = desk.session()
+    known = Reservations()
+    known.holds[desk.task("g-0").uid] = Hold("n", tuple(desk.task(f"old-{i:02}").uid for i in range(count)))
+    told = known.awaited(desk.cluster, desk.task("g-0").job)
+    assert told.count("a/old-") == reservations.NAMED
+    assert (f" and {more} more;" in told) is bool(more)
+    assert session.cluster is desk.cluster
+
+
+# ---- what is said and told
+
+
+def test_an_observer_is_told_how_long_each_step_took(monkeypatch):
+    stages = []
+    monkeypatch.setattr(observing.Observer, "mark", lambda _: 7)
+    monkeypatch.setattr(observing.Observer, "spent", lambda _, stage, label, since: stages.append((stage, since)))
+    Desk(SCORED).feed(node("n", "4"), node("m", "4"), group("g", 1), pod("g-0", "g", cpu="1")).cycle()
+    steps = ("open", "plugin open", "action", "plugin close", "predicate", "scoring")
+    assert set(stages) == {(step, 7) for step in steps}
+
+
+class Refusing(Plugin):
+    """Follows placements, and refuses all."""
+
+    name = "refusing"
+
+    def open(self, session):
+        session.add_handler(lambda run, sign: "not here" if sign > 0 else None, may_refuse=True)
+
+
+def test_that_a_plugin_refused_a_placement_is_in_the_trace():
+    desk = Desk(WITH.replace("WHO", "refusing"), Refusing).feed(node("n", "4"), group("g", 1), pod("g-0", "g", cpu="1"))
+    assert any("a/g-0: placement refused: not here" in line for line in desk.cycle().trace())
+    assert desk.world.binds == {}
+
+
+def test_a_pod_that_names_no_group_is_told_so():
+    desk = Desk().feed(node("n", "4"), pod("alone", "", cpu="1"))
+    found = Explainer(desk.scheduler.engine, desk.session()).pod("a/alone")
+    assert found.cause.startswith("it belongs to no group")
+
+
+@pytest.mark.parametrize(("least", "says"), [(2, "it has no pods yet, minMember is 2"), (0, "")])
+def test_a_group_without_pods_is_told_that_it_has_none(least, says):
+    session = Desk().feed(node("n", "4"), group("g", least, phase="Inqueue")).session()
+    (job,) = session.cluster.jobs.values()
+    told = closing.job_text(session, job)
+    assert says in told
+    assert ("no pods" in told) is bool(says)
