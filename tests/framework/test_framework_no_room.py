@@ -49,3 +49,21 @@ def test_what_is_remembered_of_nodes_is_what_they_have(seed):
             if fitting:
                 statement.allocate([asking], [chance.choice(fitting)])
     assert seed > 0 or answers == {True, False}
+
+
+@pytest.mark.parametrize(("count", "is_short"), [(1, False), (2, False), (3, False), (4, True)])
+@pytest.mark.parametrize("rooms", [("3", "5"), ("1", "6"), ("1", "1", "7", "0")])
+def test_nodes_are_short_of_room_for_more_than_they_hold_one_by_one(rooms, count, is_short):
+    desk = builders.Desk(POLICY).feed(*(builders.node(f"n{i}", cpu=cpu) for i, cpu in enumerate(rooms)))
+    desk.feed(builders.node("over", cpu="1"), builders.group("old", 1), builders.group("g", 1))
+    desk.feed(builders.pod("old", "old", cpu="9", node="over"), builders.pod("g", "g", cpu="2"))
+    known = NoRoom(desk.session())
+    assert known.is_short(desk.task("g"), count) is is_short
+
+
+def test_for_what_no_node_has_room_there_is_too_little_for_any_number():
+    desk = builders.Desk(POLICY).feed(builders.node("n", cpu="4"), builders.group("g", 1))
+    desk.feed(builders.pod("large", "g", cpu="5"), builders.pod("nothing", "g"))
+    known = NoRoom(desk.session())
+    assert [known.is_short(desk.task("large"), count) for count in (1, 2)] == [True, True]
+    assert [known.is_short(desk.task("nothing"), count) for count in (1, 100)] == [False, False]

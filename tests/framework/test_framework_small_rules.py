@@ -153,3 +153,25 @@ def test_a_group_without_pods_is_told_that_it_has_none(least, says):
     told = closing.job_text(session, job)
     assert says in told
     assert ("no pods" in told) is bool(says)
+
+
+def test_each_of_unequal_members_is_told_what_keeps_it_from_every_node():
+    """What keeps the first of them is no reason for the second."""
+    desk = Desk().feed(node("n", "4", example__card="1"), group("old", 1), group("g", 1))
+    desk.feed(pod("old", "old", cpu="2", requests={"example/card": "1"}, node="n"))
+    desk.feed(pod("g-0", "g", cpu="3"), pod("g-1", "g", cpu="1", requests={"example/card": "1"}))
+    found = []
+    desk.scheduler.cycle(lambda explainer: found.extend(explainer.pod(f"a/g-{i}").cause for i in range(2)))
+    assert ["cpu free" in cause for cause in found] == [True, False]
+    assert ["example/card" in cause for cause in found] == [False, True]
+
+
+def test_what_is_only_held_for_a_pod_is_shown_and_who_is_placed_holds_nothing_any_more():
+    desk = Desk().feed(node("n", "4"), group("old", 1), group("g", 2), group("h", 1))
+    desk.feed(pod("old", "old", cpu="2", node="n", deleting=9), pod("h", "h", cpu="1", node="n"))
+    desk.feed(*(pod(f"g-{i}", "g", cpu="1", created=i) for i in range(3)))
+    found = []
+    desk.scheduler.cycle(lambda explainer: found.extend((explainer.node("n"), explainer.job("a/h"))))
+    shown, placed = found
+    assert {hold.pod: (hold.node, hold.awaits) for hold in shown.holds} == {f"a/g-{i}": ("n", ()) for i in range(3)}
+    assert placed.holds == ()
