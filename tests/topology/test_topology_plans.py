@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from topology_world import PREEMPT, Life, Tiers, hyper_node
+import numpy as np
+import pytest
+from topology_world import ALLOCATE, PREEMPT, Life, Tiers, hyper_node
 
 from builders import Desk, group, node, pod, priority_class, queue
+from pumice.framework.plugin import Plugin
 
 HARD = {"mode": "hard", "highestTierAllowed": 1}
 
@@ -67,8 +70,6 @@ def test_what_is_free_in_several_hyper_nodes_together_is_nothing_to_reclaim_for(
 
 
 def test_victims_are_asked_for_with_the_hyper_node_they_are_in():
-    from pumice.framework.plugin import Plugin
-
     seen = []
 
     class Curious(Plugin):
@@ -97,3 +98,38 @@ def test_victims_are_asked_for_with_the_hyper_node_they_are_in():
         assert kind == "gangpreempt"
         assert set(names) <= inside[domain]
     assert sorted(desk.world.evictions) in (["old-2", "old-4"], ["old-3", "old-5"])
+
+
+class Weighing(Plugin):
+    """Likes hyper-nodes as much as it is told."""
+
+    name = "weighing"
+    points = frozenset({"HyperNodeOrder"})
+    weights = {}  # noqa: RUF012  each test has its own
+
+    def open(self, session):
+        session.hyper_node_order.add(lambda _, domains: np.array([self.weights.get(d.name, 0.0) for d in domains]))
+
+
+@pytest.mark.parametrize(
+    ("weights", "nodes"),
+    [
+        ({"rack-2": 5.0}, {"n2", "n3"}),
+        ({"rack-1": 5.0}, {"n0", "n1"}),
+        ({"rack-0": 3.0, "rack-1": 3.0, "rack-2": 5.0}, {"n0", "n1"}),
+        ({"block-0": 10.0, "rack-2": 5.0}, {"n2", "n3"}),  # what the block itself is worth does not count
+        ({"block-1": 10.0, "rack-0": 5.0}, {"n0", "n1"}),
+        ({"block-1": 10.0}, {"n2", "n3"}),  # but says which is tried first, and so which of equals is taken
+        ({}, {"n0", "n1"}),
+    ],
+)
+def test_a_job_of_sub_groups_goes_where_these_score_the_most_together(weights, nodes):
+    tiers = Tiers([["n0"], ["n1"], ["n2"], ["n3"]], [[0, 1], [2, 3]])
+    text = ALLOCATE.replace("{name: nodeorder}", "{name: nodeorder}, {name: weighing}")
+    desk = Desk(text, type("Weighing", (Weighing,), {"weights": weights})).feed(*tiers.manifests())
+    desk.feed(*(node(name, cpu="1") for name in tiers.nodes))
+    policy = {"name": "p", "matchLabelKeys": ["part"], "minSubGroups": 2, "networkTopology": HARD}
+    desk.feed(group("g", 2, subGroupPolicy=[policy], networkTopology={**HARD, "highestTierAllowed": 2}))
+    desk.feed(*(pod(f"g-{i}", "g", cpu="1", labels={"part": str(i)}) for i in range(2)))
+    desk.cycle()
+    assert set(desk.world.binds.values()) == nodes
