@@ -17,7 +17,7 @@ from pumice.actions.placing.domain_capacity import DomainCapacity
 from pumice.actions.placing.nodes_ahead import NodesAhead
 from pumice.actions.placing.round_size import RoundSize
 from pumice.actions.placing.searching import Searching
-from pumice.framework import shortcuts
+from pumice.framework import selection, shortcuts
 from pumice.framework.priority_queues import HeapQueue
 from pumice.framework.searching import Moment
 from pumice.framework.subject import Subject
@@ -155,6 +155,24 @@ def test_nodes_are_chosen_ahead_for_equal_tasks_alone():
         row = ahead.next(Subject(task, owner))
         assert bool(session.evaluate(Subject(task, owner)).mask(released=False)[row])
         assert statement.allocate([task], [session.cluster.nodes.records[row]])
+
+
+@pytest.mark.parametrize("apart", [False, True])
+def test_where_plugins_tell_equal_tasks_apart_each_looks_for_a_node_itself(apart, monkeypatch):
+    desk = Desk().feed(node("n", "64", "64Gi"), group("g", 4), *(pod(f"g-{i}", "g", cpu="1") for i in range(4)))
+    session, asked, choose = desk.session(), [], selection.choose
+    session.announced.divisions = ["somebody"] if apart else []
+
+    def counted(evaluation, table, count, **options):
+        asked.append(count)
+        return choose(evaluation, table, count, **options)
+
+    monkeypatch.setattr(selection, "choose", counted)
+    tasks, owner = [desk.task(f"g-{i}") for i in range(4)], session.cluster.queues["default"]
+    ahead, statement = NodesAhead(session, tasks), session.statement()
+    for task in tasks:
+        assert statement.allocate([task], [session.cluster.nodes.records[ahead.next(Subject(task, owner))]])
+    assert asked == ([1, 1, 1, 1] if apart else [4])
 
 
 # -- hyper-nodes -----------------------------------------------------------------------------------------------
@@ -365,3 +383,22 @@ def test_under_volcano_s_rule_a_gang_is_left_if_roles_without_a_misfit_cannot_ma
     known = misfits.MisfitRoles(SimpleNamespace(job=job))
     known.add(SimpleNamespace(role="m"))
     assert known.leave_hope(None, ()) is hope
+
+
+@pytest.mark.parametrize(
+    ("sizes", "more", "settled"),
+    [
+        (("9",), {}, True),
+        (("3", "3"), {}, True),
+        (("1", "1"), {}, True),
+        (("9", "1"), {}, False),  # with less room its members may be tried in another order
+        (("3", "3"), {"minTaskMember": {"w": 1}}, False),
+    ],
+)
+def test_who_found_too_little_room_finds_enough_in_less_only_where_members_differ(sizes, more, settled):
+    desk = Desk().feed(node("n", "4", "64Gi"), group("g", len(sizes), phase="Inqueue", **more))
+    desk.feed(*(pod(f"g-w-{i}", "g", cpu=cpu, role="w") for i, cpu in enumerate(sizes)))
+    session = desk.session()
+    (allocate,) = (action for action in desk.scheduler.engine.actions if action.name == "allocate")
+    allocate.execute(session)
+    assert allocate.is_settled(session) is settled
