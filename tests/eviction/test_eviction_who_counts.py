@@ -60,6 +60,28 @@ def test_where_the_first_tier_gives_nobody_on_a_node_the_second_decides_there(fi
     assert votes.Votes(asked, None).tier(desk.task("high-0"), row, candidates, begun=False) == decides
 
 
+class Alone(Plugin):
+    """Gives whoever is asked about alone, and of several nobody."""
+
+    name = "alone"
+    points = frozenset({"Preemptable"})
+
+    def open(self, session):
+        session.preemptable.add(lambda _claimant, tasks: list(tasks) if len(tasks) == 1 else [])
+
+
+@pytest.mark.parametrize(("count", "decides"), [(1, 0), (2, -1)])
+def test_the_only_tier_decides_about_a_node_if_it_gives_any_of_all_who_are_there(count, decides):
+    text = CONFIG % ("preempt", "[{name: alone}]", "[{name: predicates}]")
+    desk = Desk(text, Alone).feed(*classes(), node("m", str(count)), group("low", 0, priorityClassName="low"))
+    desk.feed(*(pod(f"low-{i}", "low", cpu="1", node="m") for i in range(count)))
+    desk.feed(group("high", 1, priorityClassName="high"), pod("high-0", "high", cpu="1"))
+    session = desk.session()
+    asked, row = rules.Preempt(session), desk.node("m").row
+    candidates = [desk.task(f"low-{i}") for i in range(count)]
+    assert votes.Votes(asked, None).tier(desk.task("high-0"), row, candidates, begun=False) == decides
+
+
 class Unwilling(Plugin):
     """Gives nobody away to the gang forms."""
 
