@@ -11,7 +11,7 @@ import tiny_checks
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pumice.actions.eviction import ping_pong
+from pumice.actions.eviction import ping_pong, units
 from pumice.actions.eviction import plan as plans
 
 ROWS = st.none() | st.lists(st.integers(0, 9), unique=True).map(sorted)
@@ -67,3 +67,28 @@ def test_members_are_tried_in_their_order_the_largest_first_and_if_there_are_few
 def test_of_many_pods_it_is_told_in_one_question_whether_a_victim_s_job_would_take_them_back(monkeypatch):
     monkeypatch.setattr(ping_pong, "LOOKS", 0)
     assert not tiny_checks.Check(1554).findings  # in which the victims' job would
+
+
+@pytest.mark.parametrize(
+    ("minimum", "going", "left", "alone"),
+    [
+        (2, 3, 0, True),  # it could spare one: as a start not all of it
+        (2, 2, 0, False),  # it could spare nobody
+        (1, 2, 0, True),
+        (1, 1, 0, False),
+        (0, 1, 0, False),
+        (0, 2, 0, True),
+        (2, 3, 1, False),  # it is there still, without them
+    ],
+)
+def test_a_job_of_which_all_went_may_give_what_it_can_spare_and_nobody_if_that_was_in_vain_too(
+    minimum, going, left, alone
+):
+    job = SimpleNamespace(key="j", min_member=minimum, tally=SimpleNamespace(ready=left))
+    tasks = [SimpleNamespace(uid=f"u{i}", job=job, job_key="j") for i in range(going)]
+    made = SimpleNamespace(excluded={}, kept={})
+    for again in (False, True):
+        plans.Plan.exclude(made, tasks)
+        one, everybody = (units.Unit(tuple(some), whole=False) for some in (tasks[:1], tasks))
+        assert plans.Plan.leaves_out(made, [everybody])
+        assert plans.Plan.leaves_out(made, [one]) is (again or not alone)
