@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from unittest import mock
 
+import msgspec
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builders import Desk, group, node, pod
 from drawing import drawn
-from pumice.framework import selection
+from pumice.framework import selection, shortcuts
 from pumice.framework.evaluator import Evaluator
+from pumice.framework.foresight import PRECISION
 from pumice.framework.plugin import Plugin
 from pumice.framework.points import NODE_LOCAL, NODE_TASKS, Reads
 from pumice.framework.reasons import Code
@@ -293,3 +296,23 @@ def _decide(desk, statement, change, task, where):
         statement.evict([t for t in record.tasks.values() if t.status.name == "RUNNING"], "test")
     elif change == "undo":
         statement.undo(task)
+
+
+@pytest.mark.parametrize("ahead", [1, 2, 5])
+def test_between_scores_that_differ_by_the_least_there_is_the_higher_one_wins_for_every_pod(ahead):
+    class Hair(Plugin):
+        name = "hair"
+        points = frozenset({"NodeOrder"})
+        reads = NODE_LOCAL
+
+        def open(self, session):
+            session.score.add(
+                lambda _, nodes: np.array([ahead * (n.name == "n9") / PRECISION for n in nodes.records()])
+            )
+
+    text = 'actions: "allocate"\ntiers:\n- plugins: [{name: gang}, {name: hair}]\n'
+    desk = Desk(text, Hair, taken=msgspec.structs.replace(shortcuts.ALL, blocks=False))
+    desk.feed(*(node(f"n{i}", "100", "640Gi") for i in range(10)))
+    desk.feed(group("g", 40), *(pod(f"g-{i:02}", "g", cpu="1") for i in range(40)))
+    desk.cycle()
+    assert set(desk.world.binds.values()) == {"n9"}
