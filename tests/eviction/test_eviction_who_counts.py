@@ -7,7 +7,18 @@ from types import SimpleNamespace
 import pytest
 
 from builders import Desk, group, node, pod, priority_class, queue
-from pumice.actions.eviction import asking, equal_rivals, gang_rules, plan, ranking, rules, telling, units, votes
+from pumice.actions.eviction import (
+    asking,
+    bundles,
+    equal_rivals,
+    gang_rules,
+    plan,
+    ranking,
+    rules,
+    telling,
+    units,
+    votes,
+)
 from pumice.framework.plugin import Plugin
 from pumice.model.resources import PODS
 
@@ -279,3 +290,18 @@ def test_each_search_for_victims_is_counted(monkeypatch):
     monkeypatch.setattr(type(desk.session().observer), "sought", lambda _, action: found.append(action))
     desk.cycle()
     assert found == ["preempt"]
+
+
+@pytest.mark.parametrize(("need", "gone"), [(1, 1), (2, 2), (3, 4), (4, 4), (5, 7), (7, 7)])
+def test_of_bundles_as_many_go_as_are_enough_which_is_tried_each_time_that_twice_as_many_have_gone(need, gone):
+    desk = Desk(PREEMPT.replace("preempt", "gangpreempt")).feed(
+        *classes(), node("m", "7"), group("low", 0, priorityClassName="low")
+    )
+    desk.feed(*(pod(f"low-{i}", "low", cpu="1", node="m") for i in range(7)))
+    desk.feed(group("high", 1, priorityClassName="high"), pod("high-0", "high", cpu=str(need)))
+    session, asks = desk.session(), desk.task("high-0")
+    asked = gang_rules.GangPreempt(session)
+    wanted = asking.Wanted(session.queue_of(asks.job), asks.job, [asks], lambda: session.is_pipelined(asks.job))
+    made = plan.Plan(session, asked, wanted)
+    next(bundles.Bundles(session, asked).proposals(made, wanted))
+    assert len(made.units) == gone
