@@ -18,6 +18,7 @@ from pumice.actions.placing.nodes_ahead import NodesAhead
 from pumice.actions.placing.round_size import RoundSize
 from pumice.actions.placing.searching import Searching
 from pumice.framework import selection, shortcuts
+from pumice.framework.plugin import Plugin
 from pumice.framework.priority_queues import HeapQueue
 from pumice.framework.searching import Moment
 from pumice.framework.subject import Subject
@@ -402,3 +403,25 @@ def test_who_found_too_little_room_finds_enough_in_less_only_where_members_diffe
     (allocate,) = (action for action in desk.scheduler.engine.actions if action.name == "allocate")
     allocate.execute(session)
     assert allocate.is_settled(session) is settled
+
+
+class Easy(Plugin):
+    """Lets a job start with its first pod, whatever its minimum, and whoever has the fewest come first."""
+
+    name = "easy"
+    points = frozenset({"JobReady", "JobOrder"})
+
+    def open(self, session):
+        session.job_ready.add(lambda job: job.tally.ready > 0)
+        session.job_order.add(lambda job: job.tally.ready)
+
+
+@pytest.mark.parametrize("rooms", range(1, 7))
+def test_where_minimums_do_not_count_a_turn_ends_with_the_pod_that_makes_a_job_ready(rooms):
+    text = 'actions: "allocate"\ntiers:\n- plugins: [{name: easy}, {name: predicates}]\n'
+    desk = Desk(text, Easy).feed(node("n", str(rooms), "64Gi"))
+    for name in "ab":
+        desk.feed(group(name, 3, phase="Inqueue"), *(pod(f"{name}-{i}", name, cpu="1") for i in range(3)))
+    desk.cycle()
+    due = [f"{name}-{i}" for i in range(3) for name in "ab"]
+    assert sorted(desk.world.binds) == sorted(due[:rooms])
