@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from builders import Desk, group, node, pod
-from pumice.framework import closing, observing, reservations
+from pumice.framework import closing, observing, reservations, shortcuts
 from pumice.framework.explaining.explainer import Explainer
 from pumice.framework.plugin import Plugin
 from pumice.framework.points import Reads
@@ -116,11 +116,12 @@ def test_so_many_whose_going_is_waited_for_are_named_and_others_counted(count, m
 # ---- what is said and told
 
 
-def test_an_observer_is_told_how_long_each_step_took(monkeypatch):
+@pytest.mark.parametrize("taken", [shortcuts.ALL, shortcuts.NONE])
+def test_an_observer_is_told_how_long_each_step_took(taken, monkeypatch):
     stages = []
     monkeypatch.setattr(observing.Observer, "mark", lambda _: 7)
     monkeypatch.setattr(observing.Observer, "spent", lambda _, stage, label, since: stages.append((stage, since)))
-    Desk(SCORED).feed(node("n", "4"), node("m", "4"), group("g", 1), pod("g-0", "g", cpu="1")).cycle()
+    Desk(SCORED, taken=taken).feed(node("n", "4"), node("m", "4"), group("g", 1), pod("g-0", "g", cpu="1")).cycle()
     steps = ("open", "plugin open", "action", "plugin close", "predicate", "scoring")
     assert set(stages) == {(step, 7) for step in steps}
 
