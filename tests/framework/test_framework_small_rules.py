@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from builders import Desk, group, node, pod
 from pumice.framework import closing, observing, reservations, shortcuts
+from pumice.framework.explaining import jobs
 from pumice.framework.explaining.explainer import Explainer
 from pumice.framework.plugin import Plugin
 from pumice.framework.points import Reads
@@ -176,3 +179,18 @@ def test_what_is_only_held_for_a_pod_is_shown_and_who_is_placed_holds_nothing_an
     shown, placed = found
     assert {hold.pod: (hold.node, hold.awaits) for hold in shown.holds} == {f"a/g-{i}": ("n", ()) for i in range(3)}
     assert placed.holds == ()
+
+
+@pytest.mark.parametrize(
+    ("usable", "native", "held", "state"),
+    [
+        (True, False, "", "without pods"),
+        (False, False, "", "invalid"),
+        (False, True, "", "invalid"),
+        (False, False, "waiting for 2 more pods", "invalid"),
+        (False, True, "waiting for 2 more pods", "without pods"),  # it will be served once they are there
+    ],
+)
+def test_a_job_that_nobody_serves_is_invalid_unless_it_only_waits_for_its_pods(usable, native, held, state):
+    job = SimpleNamespace(tasks={}, tally=SimpleNamespace(counts={}), native=native, held=held)
+    assert jobs.state(SimpleNamespace(usable=lambda _: usable), job) == state
