@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from builders import Desk, group, node, pod
-from pumice.framework import closing, observing, reservations, shortcuts
+from pumice.framework import closing, group_choice, observing, reservations, shortcuts
 from pumice.framework.explaining import jobs
 from pumice.framework.explaining.explainer import Explainer
+from pumice.framework.followers import Followers
 from pumice.framework.plugin import Plugin
 from pumice.framework.points import Reads
 from pumice.framework.reasons import Code
@@ -194,3 +195,35 @@ def test_what_is_only_held_for_a_pod_is_shown_and_who_is_placed_holds_nothing_an
 def test_a_job_that_nobody_serves_is_invalid_unless_it_only_waits_for_its_pods(usable, native, held, state):
     job = SimpleNamespace(tasks={}, tally=SimpleNamespace(counts={}), native=native, held=held)
     assert jobs.state(SimpleNamespace(usable=lambda _: usable), job) == state
+
+
+class Rising:
+    """A rating by groups, of which the points of the first rise with each task there."""
+
+    def __init__(self, groups, together):
+        self.groups, self.values, self._together = np.array(groups), np.zeros(max(groups) + 1), together
+
+    def rising(self, _):
+        return self._together
+
+    def advance(self, group, count):
+        return (float(count) if group == 0 else 0.0), 0.0
+
+    def settle(self):
+        pass
+
+
+@pytest.mark.parametrize("count", range(1, 9))
+@pytest.mark.parametrize("together", range(5))
+def test_no_more_rows_of_a_group_are_chosen_than_there_are_tasks(count, together):
+    rating, room = Rising([0, 0, 1], together), {0: 3, 1: 4, 2: 9}
+
+    def take(row):
+        room[row] -= 1
+        return 5.0 if room[row] else None
+
+    everything = np.ones(3, dtype=np.bool_)
+    followers = Followers(refusing=[], rating=[])
+    choice = group_choice.GroupChoice(np.array([5.0, 5.0, 0.0]), ~everything, everything, followers, rating)
+    chosen = choice.choose(rating, SimpleNamespace(take=take), count)
+    assert chosen == [0, 0, 0, 1, 1, 1, 1, 2][:count]
