@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from types import SimpleNamespace
 
 import msgspec
 import pytest
@@ -104,6 +105,19 @@ def test_all_holders_are_tried_where_a_node_has_room_for_one():
     made = waiting(12)
     made.feed(node("roomy", "4"))
     assert len(tried(made)) == 12
+
+
+@pytest.mark.parametrize("log", ["job_changes", "group_changes"])
+def test_all_holders_are_tried_where_it_is_not_known_any_more_what_has_changed(log, monkeypatch):
+    made = waiting(12)
+    monkeypatch.setattr(made.cluster, log, SimpleNamespace(**ended(getattr(made.cluster, log))))
+    assert len(tried(made)) == 12
+
+
+def ended(log):
+    """A log that does not reach back to any position."""
+    known = {name: getattr(log, name) for name in dir(log) if not name.startswith("_")}
+    return {**known, "since": lambda _: None}
 
 
 def test_all_holders_are_tried_where_somebody_else_takes_room_that_is_held():
