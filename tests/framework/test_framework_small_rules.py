@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from builders import Desk, group, node, pod
-from pumice.framework import closing, group_choice, observing, reservations, shortcuts
+from pumice.framework import closing, foresight, group_choice, observing, reservations, shortcuts
 from pumice.framework.explaining import jobs
 from pumice.framework.explaining.explainer import Explainer
 from pumice.framework.followers import Followers
@@ -227,3 +227,12 @@ def test_no_more_rows_of_a_group_are_chosen_than_there_are_tasks(count, together
     choice = group_choice.GroupChoice(np.array([5.0, 5.0, 0.0]), ~everything, everything, followers, rating)
     chosen = choice.choose(rating, SimpleNamespace(take=take), count)
     assert chosen == [0, 0, 0, 1, 1, 1, 1, 2][:count]
+
+
+@pytest.mark.parametrize("count", [1, foresight.BATCH, foresight.BATCH + 7])
+@pytest.mark.parametrize("nodes", [foresight.BATCH - 1, foresight.BATCH, foresight.BATCH + 1, 3 * foresight.BATCH])
+def test_the_likely_rows_are_those_with_the_best_scores_the_first_among_equals(nodes, count):
+    plain, allowed = np.arange(nodes) * 7 % 13 * 1.0, np.arange(nodes) % 5 > 0
+    open_to = np.flatnonzero(allowed).tolist()
+    best = sorted(open_to, key=lambda row: (-plain[row], row))[: max(count, foresight.BATCH)]
+    assert sorted(foresight.likely_rows(plain, allowed, count).tolist()) == sorted(best)
