@@ -17,7 +17,7 @@ SCENARIOS = "tests/mutants/scenario_checks.py"
 _NUMBER = re.compile(r" #\d+$")  # of those that read alike
 WORLDS = "tests/mutants/world_checks.py"
 TESTS = {  # by the beginning of a path: folders of tests, besides all scenarios, that could notice
-    "src/pumice/actions": ("actions", "eviction", "cases", "explaining", "topology"),
+    "src/pumice/actions": ("actions", "framework", "eviction", "cases", "explaining", "topology"),
     "src/pumice/framework": ("framework", "actions", "eviction", "cases", "explaining", "topology", "configuration"),
     "src/pumice/cache": ("cache", "cases", "faults", "devices", "actions", "study", "recording"),
     "src/pumice/controllers": ("controllers",),
