@@ -7,7 +7,8 @@ from types import SimpleNamespace
 import pytest
 
 from pumice.api import duration, timestamp
-from pumice.controllers.volcano.jobs import pod_groups, reading, statuses
+from pumice.controllers.queueing.requests import Moment
+from pumice.controllers.volcano.jobs import members, pod_groups, reading, statuses
 
 
 @pytest.mark.parametrize(
@@ -27,14 +28,35 @@ def test_amounts_of_a_group_that_are_equal_are_no_change(old, new, differs):
 
 
 def test_counts_wait_for_a_pause_from_the_last_write():
-    job, members, pause = SimpleNamespace(written=1_000_000_000), SimpleNamespace(all=[]), statuses.PAUSE
+    job, found, pause = SimpleNamespace(written=1_000_000_000), SimpleNamespace(all=[]), statuses.PAUSE
 
     def due(later):
-        return statuses.due_at(job, members, SimpleNamespace(now=job.written + later, busy=False), 0) - job.written
+        return statuses.due_at(job, found, SimpleNamespace(now=job.written + later, busy=False), 0) - job.written
 
     assert due(0) == due(pause - 1) == pause
     assert due(pause) == pause
     assert due(pause + 5) == pause + 5
+
+
+@pytest.mark.parametrize(("ahead", "waits"), [(-31, False), (-29, True), (0, True), (1, False), (3600, False)])
+def test_where_much_is_to_be_done_the_first_word_about_a_job_waits_from_its_creation_but_for_no_clock_that_is_ahead(
+    ahead, waits
+):
+    now = 1_700_000_000 * duration.SECOND
+    created = timestamp.format_timestamp(now + ahead * duration.SECOND)
+    job = reading.Job(
+        {"metadata": {"name": "j", "namespace": "a", "uid": "u", "creationTimestamp": created}, "spec": {}}
+    )
+    said = statuses.unchanged(job, phase="Pending")
+    steps, again = statuses.write(job, members.Members(job, []), said, Moment(now, busy=True), groups=0)
+    assert (steps == [], again is not None) == (waits, waits)
+
+
+@pytest.mark.parametrize("ahead", [1, 3600])
+def test_counts_do_not_wait_for_whoever_wrote_last_with_a_clock_that_is_ahead(ahead):
+    job = SimpleNamespace(written=1_000_000_000 + ahead * duration.SECOND)
+    moment = SimpleNamespace(now=1_000_000_000, busy=False)
+    assert statuses.due_at(job, SimpleNamespace(all=[]), moment, 0) == moment.now
 
 
 @pytest.mark.parametrize(
@@ -47,8 +69,8 @@ def test_counts_do_not_wait_for_a_clock_that_is_ahead(ahead, waits):
     told = timestamp.format_timestamp(now + ahead * duration.SECOND)
     status = {"containerStatuses": [{"state": {"terminated": {"finishedAt": told}}}]}
     pod = {"metadata": {"name": "p", "creationTimestamp": timestamp.format_timestamp(now - duration.HOUR)}, "status": status}  # fmt: skip
-    job, members = SimpleNamespace(written=now - duration.MINUTE), SimpleNamespace(all=[SimpleNamespace(pod=pod)])
-    due = statuses.due_at(job, members, SimpleNamespace(now=now, busy=False), 0)
+    job, found = SimpleNamespace(written=now - duration.MINUTE), SimpleNamespace(all=[SimpleNamespace(pod=pod)])
+    due = statuses.due_at(job, found, SimpleNamespace(now=now, busy=False), 0)
     assert (due > now) is waits
     assert due <= now + statuses.PAUSE
 

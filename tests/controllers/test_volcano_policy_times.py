@@ -34,6 +34,13 @@ def pod(event, ended, noted):
 SECONDS = st.none() | st.integers(0, 50)
 
 
+def test_what_was_noted_by_a_clock_that_is_ahead_is_noted_anew():
+    found = job("TaskFailed", 10)
+    noted = pod("TaskFailed", None, 3600)
+    (answer,) = policies.answers(found, members.Members(found, [noted]), None, Moment(NOW))
+    assert (answer.due, answer.unstamped) == (NOW + 10 * SECOND, True)
+
+
 @given(st.sampled_from(["PodFailed", "TaskFailed"]), SECONDS, SECONDS, SECONDS, st.sampled_from([1.0, 10.0]))
 def test_a_timeout_counts_from_what_the_pod_says_else_from_what_was_noted_on_it_else_from_now(
     event, timeout, ended, noted, speed

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from typing import TYPE_CHECKING
 
+from pumice.server.threads import clocks
 from pumice.sim.clock import VirtualClock
 
 if TYPE_CHECKING:
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 
 
 def wall() -> int:
-    """Return the time in microseconds since the epoch."""
-    return time.time_ns() // 1000
+    """Return the time in microseconds since the epoch; it never goes back."""
+    return clocks.forward()
 
 
 def whole_seconds() -> int:
     """Return the time as objects state it: in whole seconds, as microseconds since the epoch."""
-    return time.time_ns() // 1_000_000_000 * 1_000_000
+    return wall() // 1_000_000 * 1_000_000
 
 
 class WallClock(VirtualClock):

@@ -33,7 +33,7 @@ def _connect(settings: ProcessSettings) -> Connection:
 class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
     """The real ones, unless others are given. `wall` and `awake_or_not` count microseconds, `seconds` seconds."""
 
-    wall: Callable[[], int] = clocks.wall
+    wall: Callable[[], int] = clocks.forward
     awake_or_not: Callable[[], int] = clocks.monotonic  # goes on while the machine sleeps
     seconds: Callable[[], float] = time.monotonic
     sleep: Callable[[float], None] = time.sleep

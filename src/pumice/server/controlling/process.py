@@ -32,7 +32,7 @@ def run(settings: ControllerSettings) -> int:
         log.info("flag without effect", flag=f"--{name}")
     silence = api_silence.ApiSilence(time.monotonic)
     watching = watchdog.Watchdog(log)
-    reporter = reporting.Reporter(log, clocks.wall, silence, watching.watch)
+    reporter = reporting.Reporter(log, clocks.forward, silence, watching.watch)
     made = _made(settings, reporter, silence, log)
     if made is None:
         return 1

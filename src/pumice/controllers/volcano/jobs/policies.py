@@ -81,6 +81,7 @@ def _answer(policy: LifecyclePolicy, occurrence: Occurrence, moment: Moment) -> 
     if at is None and occurrence.member is not None:
         written = manifests.mapping(occurrence.member.pod, "metadata", "annotations").get(HAPPENED)
         at = manifests.moment_of(written)
+        at = None if at is not None and at > moment.now else at  # by a clock ahead of ours, for which nobody waits
         unstamped = at is None and policy.timeout is not None
     at = moment.now if at is None else at
     due = at if policy.timeout is None else moment.reaches(at, policy.timeout)

@@ -83,7 +83,7 @@ def write(job: Job, found: Members, said: Said, moment: Moment, *, groups: int) 
             return [], due
     elif moment.busy and _is_first_word(job, found, said):
         due = manifests.created(job.manifest) + _PAUSE_IF_BUSY
-        if due > moment.now:
+        if moment.now < due <= moment.now + _PAUSE_IF_BUSY:
             return [], due
     status = _status(job, said, counts, moment)
     return steps_to.write_status(kinds.JOB, job.manifest, status, exact=True), None
@@ -107,7 +107,9 @@ def _differs(job: Job, said: Said, counts: Manifest) -> bool:
 def due_at(job: Job, found: Members, moment: Moment, groups: int) -> int:
     """Give when counts are worth a write: after a pause that has seen no change, and if changes never stop after three."""
     pause = _PAUSE_IF_BUSY if moment.busy else max(PAUSE, min(_LONGEST_PAUSE, groups * _PAUSE_PER_GROUP))
-    written = min(job.written or 0, moment.now)
+    written = job.written or 0
+    if written > moment.now:
+        return moment.now  # whoever wrote it had a clock ahead of ours, for which nobody waits
     if written + pause > moment.now:
         return written + pause
     # Times are told in whole seconds: a change may be a second later than its pod says. One that is yet to come was told by a clock ahead of ours, for which nobody waits.
