@@ -28,10 +28,12 @@ if TYPE_CHECKING:
     from pumice.model.task import Task
 
     Branch = Callable[[Queue], Sequence[tuple[str, Vector]]]
+    Supply = Callable[[Task], Vector | None]
 
 MEMBERS = statuses.ALLOCATED_LIKE | {Status.PENDING, Status.PIPELINED}
 MOST_SHAPES = 64
 PASSED_OVER = "let in, takes no room from others"
+NO_DEVICES = "devices that it claims are nowhere, though nobody else had any"
 
 
 class Verdict(msgspec.Struct, frozen=True, gc=False):
@@ -89,13 +91,14 @@ class EnqueueingSession(ToldSession, Protocol):
 
 
 class NeverRunning:
-    """Asks of one cycle; `ceilings`, if a plugin sets it, gives the ceilings of a queue and those above it."""
+    """Asks of one cycle; `ceilings`, if a plugin sets it, gives the ceilings of a queue and those above it, and `supply` how many pods like a task each node has devices for, None if that matters to none."""
 
     def __init__(self, session: EnqueueingSession) -> None:
         self._session = session
         self._current = False
         self._memory.tidy(session.cluster.jobs)
         self.ceilings: Branch | None = None
+        self.supply: Supply | None = None
 
     @property
     def _memory(self) -> Memory:
@@ -138,9 +141,10 @@ class NeverRunning:
     def passes_over(self, job: Job) -> bool:
         """Tell whether a group that was let in takes no budget from others; that is noted with the reason."""
         reason = self.say(job)
-        if reason is not None:
-            self._session.record.judge(job.key, "enqueue", f"{PASSED_OVER}: can never run: {reason}")
-        return reason is not None
+        text = f"can never run: {reason}" if reason is not None else NO_DEVICES if self._lacks_devices(job) else ""
+        if text:
+            self._session.record.judge(job.key, "enqueue", f"{PASSED_OVER}: {text}")
+        return bool(text)
 
     def _acquit(self, job: Job) -> None:
         """Take back that a group can never run."""
@@ -165,6 +169,28 @@ class NeverRunning:
             memory.total = table.allocatable[: table.count].sum(axis=0)
 
     # -- judging -----------------------------------------------------------------------------------------------
+
+    def _lacks_devices(self, job: Job) -> bool:
+        """Tell whether nodes would lack devices for the minimum of a group even without other pods; drivers report anew at any time, so that is said to nobody as if it were for ever."""
+        if self.supply is None or self._session.configuration.compatibility == "volcano":
+            return False
+        groups: dict[int, list[Task]] = {}
+        for task in self._needed(job):
+            groups.setdefault(task.shape.serial, []).append(task)
+        for tasks in groups.values():
+            supplied = self.supply(tasks[0])
+            if supplied is None:
+                continue
+            fits = np.minimum(self._fits(self._memory.free, tasks[0]), supplied)
+            if int(fits.sum()) < len(tasks):
+                return True
+        return False
+
+    def _needed(self, job: Job) -> Sequence[Task]:
+        """Give the smallest pods that a minimum needs, if there are as many."""
+        members = [task for task in job.tasks.values() if task.status in MEMBERS]
+        lacking = job.min_member - job.tally.counts[Status.SUCCEEDED]
+        return _smallest(job, members, lacking, self._memory.total) if 0 < lacking <= len(members) else ()
 
     def _judge(self, job: Job) -> str | None:
         members = [task for task in job.tasks.values() if task.status in MEMBERS]

@@ -43,6 +43,7 @@ class Answers:
         self._rows_of_pool: dict[PoolName, list[int]] = {}
         self._places: dict[tuple[object, ...], Sequence[int]] = {}
         self._answers: dict[tuple[object, ...], Answer] = {}
+        self._repeats: dict[tuple[object, ...], int] = {}
         self._given_up: dict[
             tuple[bytes, ...], int
         ] = {}  # by what claims ask for, how many searches of this cycle had no end
@@ -62,7 +63,7 @@ class Answers:
             self.catalogue = Catalogue(devices.slices.values(), devices.rules.values())
             self._offers, self._taken = [None] * nodes.count, [None] * nodes.count
             self._rows_of, self._rows_of_pool = {}, {}
-            self._places, self._answers = {}, {}
+            self._places, self._answers, self._repeats = {}, {}, {}
             devices.changes.clear()
         elif devices.changes:
             for device in devices.changes:
@@ -142,6 +143,21 @@ class Answers:
             (task := tasks.get(uid)) is not None and _is_gone(task, released=released) for uid in consumers
         )
 
+    def repeats(self, row: int, claims: tuple[Wanted, ...], most: int) -> int:
+        """Return how often in a row a node could give devices to such claims if nobody had any, up to so often."""
+        offer = self.offer(row)
+        key = (tuple([claim.content for claim in claims]), offer.signature, most)
+        found = self._repeats.get(key)
+        if found is None:
+            found = 0
+            while found < most:
+                search = Search(offer, _untouched(offer), claims * (found + 1), self, self._most_steps)
+                if isinstance(search.run(), Refusal):
+                    break
+                found += 1
+            self._repeats[key] = found
+        return found
+
     # -- answers -----------------------------------------------------------------------------------------------
 
     def answer(self, row: int, claims: tuple[Wanted, ...], *, released: bool) -> Answer:
@@ -190,6 +206,17 @@ class Answers:
             except language.CelError as error:
                 raise language.CelError(f"{where}: {error} ({expression!s:.200} of device {'/'.join(name)})") from None
         return True
+
+
+def _untouched(offer: NodeOffer) -> Taken:
+    """Say what is taken where nobody has anything."""
+    counters = [
+        (place, group, name, units)
+        for place, pool in enumerate(offer.pools)
+        for group, named in pool.counters.items()
+        for name, units in named.items()
+    ]
+    return Taken(counters=tuple(counters))
 
 
 def _is_gone(task: Task, *, released: bool) -> bool:

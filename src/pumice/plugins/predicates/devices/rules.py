@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from pumice.framework.runs import Run
     from pumice.framework.session import Session
     from pumice.model.nodes import NodeRecord, Nodes
+    from pumice.model.resources import Vector
     from pumice.model.task import Task
     from pumice.plugins.predicates.devices.asking import Asked
 
@@ -42,6 +43,9 @@ BROKEN: Final = "claims of the pod cannot be used"
 FREED: Final = "deallocation of ResourceClaim completed"
 STEPS_PER_SECOND: Final = 10_000
 MOST_SCORE: Final = 100.0
+MANY: Final = 4
+"""So many equal pods on a node are counted, no more."""
+NO_LIMIT: Final = 2**31 - 1
 OTHERS: Final = Reads.NODE | Reads.OTHER_NODES
 _TEXTS: Final = 200  # different errors that are told by name
 Positions = npt.NDArray[np.int64]
@@ -82,6 +86,7 @@ class DeviceRules:
         self._session = session
         self._texts: dict[str, int] = {}
         self._lists = (-1, False)
+        self._supplied: tuple[object, dict[Hashable, Vector]] = ((), {})
 
     def register(self, session: Session) -> None:
         """Register the rules; where there are no claims, all that is left is to say so of pods that have some."""
@@ -102,6 +107,32 @@ class DeviceRules:
             session.score.add(self.preferred, normalise=scaled, reads=reads, apart=self.key)
         session.follow(self.follow, may_refuse=True)
         session.announced.pod_causes.append(self.cause)
+        session.never_running.supply = self.supply
+
+    def supply(self, task: Task) -> Vector | None:
+        """Return how many pods that claim the same each node would have devices for if nobody had any; many count as no limit. None if that is not known yet, or a node might do without."""
+        if not task.shape.constraint_class.has_device_claims or self._devices.mapped.mixed:
+            return None
+        uses = self._devices.uses_of(task.pod)
+        if any(not use.key or use.special is not None or use.key in self._devices.in_flight for use in uses):
+            return None
+        found = self._claims.asked(task)
+        nodes = self._cluster.nodes
+        if found is None or found.problem:
+            return None if found is None else np.zeros(nodes.count, dtype=np.int64)
+        if not found.wanted:
+            return None
+        self._answers.update()
+        key = (tuple([each.content for each in found.wanted]), found.shared)
+        state = (self._devices.offered, nodes.structure, nodes.static)
+        if state != self._supplied[0]:
+            self._supplied = (state, {})
+        known = self._supplied[1].get(key)
+        if known is None:
+            most = 1 if found.shared else MANY
+            counts = [self._answers.repeats(row, found.wanted, most) for row in range(nodes.count)]
+            known = self._supplied[1][key] = np.array([NO_LIMIT if each == most else each for each in counts])
+        return known
 
     def _any_list(self) -> bool:
         """Tell whether some claim has a list of options, so that there is something to score; asked anew when claims change."""
