@@ -201,6 +201,37 @@ def test_any_of_our_scheduler_names_counts():
     assert len(world.settle()) == 2
 
 
+@pytest.mark.parametrize(
+    ("of", "fields", "made"),
+    [
+        ({}, {}, 1),
+        ({"owner": "job", "kind": kinds.BATCH_JOB}, {}, 1),
+        ({"owner": "rs", "kind": kinds.REPLICA_SET}, {}, 0),
+        ({}, {"nodeName": "n"}, 0),
+        ({"annotations": {GROUP_NAME: "another"}}, {}, 0),
+        ({"scheduler": "another"}, {}, 0),
+    ],
+)
+def test_a_group_that_others_delete_is_made_anew_for_pods_that_wait_in_it_unless_that_is_their_workloads_matter(
+    of, fields, made
+):
+    world = World()
+    name = f"podgroup-{of.get('owner', 'uid-p')}"
+    group = {"metadata": {"name": name, "namespace": "a", "uid": "g"}, "spec": {}}
+    group["metadata"]["ownerReferences"] = (
+        pod(**of)["metadata"].get("ownerReferences")
+        if of.get("owner")
+        else [{"kind": "Pod", "name": "p", "uid": "uid-p", "controller": True}]
+    )
+    world.add(kinds.POD_GROUP, group)
+    for each in ("p", "q") if of.get("owner") else ("p",):
+        world.add(kinds.POD, pod(each, **{"annotations": {GROUP_NAME: name}, **of}, **fields))
+    assert world.settle() == []
+    world.drop(kinds.POD_GROUP, world.groups.pop(name))
+    assert kinds_of(world.settle(later=60)) == [("Create", kinds.POD_GROUP)] * made
+    assert kinds_of(world.settle(later=600)) == []
+
+
 def test_pods_of_one_controller_share_its_group():
     world = World()
     world.add(kinds.REPLICA_SET, workload(annotations={MIN_MEMBER: "3", "volcano.sh/x": "y", "other/z": "1"}))

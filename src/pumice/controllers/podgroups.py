@@ -56,6 +56,16 @@ class Members:
         """Tell whether a pod needs a group."""
         return self.are_ours(pod) and not companions.group_name(pod) and not companions.names_native_group(pod)
 
+    def lacks(self, pod: Mapping[str, Any], observed: Observed) -> bool:
+        """Tell whether the group of a pod that waits is gone, of a pod whose workload brings it back for nobody."""
+        metadata, name = pod["metadata"], _group_name(companions.owner_uid(pod))
+        if companions.group_name(pod) != name or not self.are_ours(pod) or pod["spec"].get("nodeName"):
+            return False
+        owner = knowing.controller(pod) or {}
+        scaled = owner.get("kind") in [kind.name for kind in SCALED]
+        there = observed.has(kinds.POD_GROUP, metadata.get("namespace", ""), name)
+        return not (scaled or there or metadata.get("deletionTimestamp"))
+
     def first(self, uid: str, workload: Mapping[str, Any] | None, observed: Observed) -> Mapping[str, Any] | None:
         """Give the pod of a controller that its group follows: the first by name, of a StatefulSet that is updated the first of the new ones."""
         revision = companions.update_revision(workload) if workload is not None else ""
@@ -90,7 +100,7 @@ class GroupedPods:
         if kind is kinds.POD_GROUP and owner.get("kind") == kinds.POD.name:
             return [(namespace, str(owner.get("name")))]
         if not observed.has(kinds.POD_GROUP, namespace, _group_name(owner["uid"])):
-            creating = observed.first_owned(kinds.POD, owner["uid"], self._members.waits)
+            creating = self._creating(owner["uid"], observed)
             return [] if creating is None else [_place(creating)]
         pods = observed.owned(kinds.POD, owner["uid"]) if kind is kinds.POD_GROUP else []
         return [_place(pod) for pod in pods if self._members.waits(pod)]
@@ -100,9 +110,12 @@ class GroupedPods:
         pod = observed.find(kinds.POD, namespace, name)
         if pod is None:
             return Reconciled()
+        uid = companions.owner_uid(pod)
+        if self._members.lacks(pod, observed):
+            creates = self._creates(pod, uid, observed)
+            return Reconciled(steps=[Step(request=self._creation(pod, uid, observed))] if creates else [])
         if not self._members.waits(pod):
             return Reconciled(steps=self._resized(pod, observed))
-        uid = companions.owner_uid(pod)
         group = observed.find(kinds.POD_GROUP, namespace, _group_name(uid))
         steps = []
         if group is None:
@@ -143,8 +156,14 @@ class GroupedPods:
     def _creates(self, pod: Mapping[str, Any], uid: str, observed: Observed) -> bool:
         if knowing.controller(pod) is None:
             return True
-        creating = observed.first_owned(kinds.POD, uid, self._members.waits)
+        creating = self._creating(uid, observed)
         return creating is not None and _place(creating) == _place(pod)
+
+    def _creating(self, uid: str, observed: Observed) -> Mapping[str, Any] | None:
+        """Give the pod of a controller that is to create the group of all."""
+        return observed.first_owned(
+            kinds.POD, uid, lambda pod: self._members.waits(pod) or self._members.lacks(pod, observed)
+        )
 
     def _creation(self, pod: Mapping[str, Any], uid: str, observed: Observed) -> effects.Create:
         workload = _workload(pod, observed)

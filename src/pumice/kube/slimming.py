@@ -1,7 +1,7 @@
 """What the controllers of companion groups keep of an object: the few fields it reads, instead of the whole manifest.
 
 A cluster has many pods and replica sets, and of most of them the controller needs nothing at all: a pod that has a group matters only if the
-group follows the scale of its owner, or the size that it has been given while it waits.
+group follows the scale of its owner, or while it waits: the group may have to follow its size, or be made anew.
 """
 
 from __future__ import annotations
@@ -124,12 +124,6 @@ def matters(
         return False
     if not found.metadata.annotations.get(names.GROUP_NAME):
         return True
-    if _may_be_resized(found, prefix):
+    if not found.spec.node_name and found.metadata.annotations[names.GROUP_NAME].startswith(prefix):
         return True
     return any(owner.controller and owner.kind in _SCALED for owner in found.metadata.owner_references)
-
-
-def _may_be_resized(pod: core.Pod, prefix: str) -> bool:
-    """Tell whether a pod that waits with a group of its own may ask for something else than when it came."""
-    changed = pod.metadata.generation > 1 and not pod.spec.node_name
-    return changed and pod.metadata.annotations[names.GROUP_NAME] == f"{prefix}{pod.metadata.uid}"
