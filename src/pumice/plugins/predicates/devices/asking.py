@@ -10,6 +10,7 @@ from pumice.api import affinity, resource
 from pumice.model.devices import decisions, extended, wanted
 from pumice.model.devices.mapped import NOTHING
 from pumice.model.devices.wanted import ClaimUse, Wanted  # noqa: TC001  msgspec reads the annotations at run time
+from pumice.model.statuses import Status
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -70,7 +71,7 @@ class Asking:
             if problem:
                 return Asked(problem=problem)
             allocation = self._devices.allocation(use.key)
-            if allocation is None:
+            if allocation is None or self._was_given(task, use):
                 need = self._need(use)
                 problem = need.problem or self._classless(need) or self._error((need,))
                 if problem:
@@ -83,6 +84,12 @@ class Asking:
         found = Asked(uses, tuple(keys), tuple(needs), tuple(chosen), shared=shared)
         problem = self._error(found.wanted)
         return Asked(problem=problem) if problem else found
+
+    def _was_given(self, task: Task, use: ClaimUse) -> bool:
+        """Tell whether a claim of a pod has devices because the pod was placed: whoever asks nodes about that one still means its equals, which have none yet."""
+        claim = self._devices.claims.get(use.key)
+        stands = claim is not None and claim.status.allocation is not None
+        return task.status is not Status.PENDING and bool(use.owner) and not stands
 
     def _need(self, use: ClaimUse) -> Wanted:
         key, claim = use.key, self._devices.claims.get(use.key)
