@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import uuid
+import functools
 from typing import TYPE_CHECKING, Any, Final
 
 from pumice.apiserver import (
@@ -75,7 +75,7 @@ class Cluster:
         group = definitions.GROUP
         self.writing.rules.completes[group, "CustomResourceDefinition"] = self.definitions.complete
         self.writing.rules.judges[group, "CustomResourceDefinition"] = self.definitions.judge
-        self.writing.rules.completes["batch", "Job"] = select_pods
+        self.writing.rules.completes["batch", "Job"] = functools.partial(select_pods, store.new_uid)
         self.writing.rules.completes["resource.k8s.io", "ResourceSlice"] = self._date_taints
         self.writing.rules.completes["resource.k8s.io", "DeviceTaintRule"] = self._date_taints
         self.writing.rules.judges["batch", "Job"] = self.admission.gangs.check_job
@@ -135,14 +135,14 @@ class Cluster:
         return True
 
 
-def select_pods(job: Document) -> None:
+def select_pods(new_uid: Callable[[], str], job: Document) -> None:
     """Let a Job select the pods that carry its uid, as batch/v1 does for whoever selects none by hand."""
     spec, metadata = job.get("spec"), job["metadata"]
     if not isinstance(spec, dict) or spec.get("manualSelector"):
         return
     uid = metadata.get("uid")
     if not uid:
-        uid = metadata["uid"] = str(uuid.uuid4())
+        uid = metadata["uid"] = new_uid()
     name = metadata.get("name", "")
     if spec.get("selector") is None:
         spec["selector"] = {"matchLabels": {_JOB_UID: uid}}

@@ -74,7 +74,7 @@ class ObjectStore:
     ) -> None:
         self._now = now
         self._has_generation = has_generation
-        self._new_uid = new_uid or self._counted_uid
+        self.new_uid = new_uid or self._counted_uid
         self._objects: dict[kinds.Kind, dict[tuple[str, str], Manifest]] = {}
         self._history = history.History(limit)
         self._observers: list[Callable[[Key, WatchEventType, Mapping[str, Any]], None]] = []
@@ -168,7 +168,7 @@ class ObjectStore:
         metadata = new["metadata"]
         self._created += 1
         uid = metadata.get("uid")
-        metadata["uid"] = uid if isinstance(uid, str) and uid else self._new_uid()
+        metadata["uid"] = uid if isinstance(uid, str) and uid else self.new_uid()
         if metadata.get("creationTimestamp") is None:
             metadata["creationTimestamp"] = timestamp.format_timestamp(self._now())
         if key.namespace:
