@@ -150,6 +150,8 @@ class Answers:
         found = self._repeats.get(key)
         if found is None:
             found = 0
+            if len(self._repeats) >= _REMEMBERED:
+                self._repeats.clear()
             while found < most:
                 search = Search(offer, _untouched(offer), claims * (found + 1), self, self._most_steps)
                 if isinstance(search.run(), Refusal):

@@ -46,6 +46,8 @@ MOST_SCORE: Final = 100.0
 MANY: Final = 4
 """So many equal pods on a node are counted, no more."""
 NO_LIMIT: Final = 2**31 - 1
+SUPPLIES: Final = 1000
+"""So many different demands are remembered, each with a number for every node."""
 OTHERS: Final = Reads.NODE | Reads.OTHER_NODES
 _TEXTS: Final = 200  # different errors that are told by name
 Positions = npt.NDArray[np.int64]
@@ -125,7 +127,7 @@ class DeviceRules:
         self._answers.update()
         key = (tuple([each.content for each in found.wanted]), found.shared)
         state = (self._devices.offered, nodes.structure, nodes.static)
-        if state != self._supplied[0]:
+        if state != self._supplied[0] or len(self._supplied[1]) >= SUPPLIES:
             self._supplied = (state, {})
         known = self._supplied[1].get(key)
         if known is None:
