@@ -1,4 +1,4 @@
-"""The API server of a world, with its kubelets and the garbage collector: one process, which may end and begin again with what its disk has."""
+"""The API server of a world, with its kubelets, the controllers of Kubernetes and the garbage collector: one process, which may end and begin again with what its disk has."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import random
 from aiohttp import web
 
 from pumice.apiserver import authentication, certificates, cluster, resources, serving
+from pumice.controllers import standard
 from pumice.local_cluster import contents, controlling, event_notes, kubelets, node_health
 from pumice.sim.clock import VirtualClock
 from pumice.sim.store import ObjectStore
@@ -90,7 +91,7 @@ class ApiServer:
         self._pods.adopt()
         self._stirred = asyncio.Event()
         store.observe(self._observed)
-        self._garbage = controlling.Controlling(made, clock, [])
+        self._controllers = controlling.Controlling(made, clock, standard.controllers(gang_jobs=True))
 
     def judge(self, wanted):
         """Judge Volcano's kinds itself, or leave them to webhooks."""
@@ -102,14 +103,14 @@ class ApiServer:
             made.writing.passing.volcano_rules = made.deleting.volcano_rules = None
 
     def start(self):
-        """Let kubelets and the garbage collector work."""
+        """Let kubelets and controllers work."""
         self._loop.start(self.run, self._serve_nodes())
-        self._loop.start(self.run, self._garbage.run())
+        self._loop.start(self.run, self._controllers.run())
         self._loop.start(self.run, event_notes.EventNotes(self.cluster).forget_old())
 
     def parts(self):
         """Give what it keeps something in."""
-        return [self.store, self.cluster, self._health, self._pods, self._garbage, self._authenticator]
+        return [self.store, self.cluster, self._health, self._pods, self._controllers, self._authenticator]
 
     def keep(self, folder):
         """Have a disk from now on."""

@@ -30,7 +30,7 @@ class Disasters:
     def kinds(self, *, clocks=True):
         """Give what may strike."""
         found = [self.kill, self.kill, self.pause, self.cut_off, self.outage, self.compact]
-        found += [self.shift_clock, self.drift] if clocks else []
+        found += [self.shift_clock, self.shift_clock, self.drift] if clocks else []
         found += [self.change_token, self.rest_kubelets, self.change_certificate, self.expire]
         if self._world.api.disk:
             found += [self.crash, self.crash, self.fill_disk, self.slow_disk]
@@ -79,7 +79,7 @@ class Disasters:
 
     def shift_clock(self, rng):
         self._strike("clock")
-        self._program(rng).ahead += rng.choice((-3600, -5, 5, 3600)) * rng.random()
+        self._program(rng).ahead += rng.choice((-3600, -3600, -5, 5, 3600)) * rng.random()
 
     def drift(self, rng):
         program, drift = self._program(rng), rng.choice((-0.1, -0.001, 0.001, 0.1))

@@ -53,8 +53,11 @@ class Life:
         made, rng = self.world, self.rng
         for number in range(rng.randint(2, 4)):
             self._people.nodes.append(f"n{number}")
-            self.given.append(objects.node(f"n{number}", rng.choice((4, 8))))
-            made.create(self.given[-1])
+            self.given.append(objects.node(f"n{number}", rng.choice((4, 8)), *objects.small_or_not(rng)))
+            if rng.random() < 0.7:
+                self.given += self._people.devices.offer(f"n{number}", rng)
+        for each in self.given:
+            made.create(each)
         made.loop.start("user", self._people.live(START, self._over, self._times))
         rough = rng.choice((0.05, 0.1, 0.2, 0.3))
         made.weather.rough = 0.0 if "fates" in self.without else rough

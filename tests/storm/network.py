@@ -203,7 +203,9 @@ class Host:
         return link
 
     def _to_client(self, wire, data):
-        if self._weather.blocked(wire.process, "down") or wire.stalls:
+        if self._weather.blocked(wire.process, "down"):
+            wire.stalls = 1  # a connection that has lost bytes brings no later ones
+        if wire.stalls:
             return
         if wire.fate in ("replays", "bookmarks") and data is not None:
             wire.hear(data)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pumice.api import kinds
+from tests.storm import device_objects
 
 NAMESPACE = "a"
 HOME = "kube-system"
@@ -28,30 +29,74 @@ GOOD = tuple(
 BAD = ("actions: [", 'actions: "enqueue, alocate"\ntiers: []', "tiers: 3", "", "\0", "x" * 2000)
 
 
-def node(name, cpu):
-    amounts = {"cpu": str(cpu), "memory": "64Gi", "pods": "110"}
+def node(name, cpu, memory=64, places=110):
+    amounts = {"cpu": str(cpu), "memory": f"{memory}Gi", "pods": str(places)}
     status = {"allocatable": amounts, "capacity": amounts, "conditions": [{"type": "Ready", "status": "True"}]}
     return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}, "status": status}
 
 
-def pod_spec(cpu):
-    container = {"name": "c", "image": "x", "resources": {"requests": {"cpu": str(cpu)}}}
-    return {
+def small_or_not(rng):
+    """Draw the memory of a node and how many pods it takes: now and then so few that one of them is what keeps pods away."""
+    return rng.choice((64, 64, 4)), rng.choice((110, 110, 4))
+
+
+def pod_spec(cpu, memory=0, claims=()):
+    """What a pod asks for; `claims` name claims or templates as its spec does."""
+    requests = {"cpu": str(cpu), **({"memory": f"{memory}Gi"} if memory else {})}
+    made = {
         "schedulerName": "volcano",
         "restartPolicy": "Never",
         "terminationGracePeriodSeconds": 1,
-        "containers": [container],
+        "containers": [{"name": "c", "image": "x", "resources": {"requests": requests}}],
+    }
+    if claims:
+        made["resourceClaims"] = [{"name": f"d{number}", **each} for number, each in enumerate(claims)]
+    return made
+
+
+def _template(seconds, spec):
+    metadata = {"annotations": {"pumice.dev/run-time": f"{seconds}s", "volcano.sh/preemptable": "true"}}
+    return {"metadata": metadata, "spec": spec}
+
+
+def pod(name, seconds, spec):
+    """A pod that nobody made but a person."""
+    made = _template(seconds, spec)
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        **made,
+        "metadata": {**made["metadata"], "name": name, "namespace": NAMESPACE},
+    }
+
+
+def native_group(name, least):
+    """A gang of Kubernetes' own."""
+    return {
+        "apiVersion": kinds.NATIVE_POD_GROUP.api_version,
+        "kind": "PodGroup",
+        "metadata": {"name": name, "namespace": NAMESPACE},
+        "spec": {"schedulingPolicy": {"gang": {"minCount": least}}},
+    }
+
+
+def batch_job(name, count, at_once, seconds, spec, *, indexed=False):
+    """A Job of Kubernetes."""
+    mode = {"completionMode": "Indexed"} if indexed else {}
+    return {
+        "apiVersion": kinds.BATCH_JOB.api_version,
+        "kind": "Job",
+        "metadata": {"name": name, "namespace": NAMESPACE},
+        "spec": {"completions": count, "parallelism": at_once, **mode, "template": _template(seconds, spec)},
     }
 
 
 def job(name, tasks, least, *, queue="default", priority=""):
-    """A Job; `tasks` are (replicas, cpu, seconds) each."""
+    """A Job; `tasks` are (replicas, spec, seconds) each, or cpu instead of a spec."""
     made = []
-    for number, (replicas, cpu, seconds) in enumerate(tasks):
-        metadata = {"annotations": {"pumice.dev/run-time": f"{seconds}s", "volcano.sh/preemptable": "true"}}
-        made.append(
-            {"name": f"t{number}", "replicas": replicas, "template": {"metadata": metadata, "spec": pod_spec(cpu)}}
-        )
+    for number, (replicas, spec, seconds) in enumerate(tasks):
+        spec = spec if isinstance(spec, dict) else pod_spec(spec)  # noqa: PLW2901
+        made.append({"name": f"t{number}", "replicas": replicas, "template": _template(seconds, spec)})
     spec = {"minAvailable": least, "schedulerName": "volcano", "queue": queue, "maxRetry": 3, "tasks": made}
     spec["policies"] = [{"event": "PodEvicted", "action": "RestartJob"}]
     if priority:
@@ -94,3 +139,4 @@ def everything():
             "metadata": {"name": name},
             "value": value,
         }
+    yield from device_objects.standing(NAMESPACE)

@@ -1,18 +1,19 @@
 """What must hold, judged by what the API server stored and what was sent to it, and by nothing that the programs under test say of themselves.
 
-- A node never holds more than it offers by binds that are decided on what it offered within the last while.
+- A node never holds more than it offers, of anything, by binds that are decided on what it offered within the last while.
 - Whoever writes as a scheduler or as controllers holds the Lease of that office at the moment of sending, or nobody else has taken it.
 - Of two installations for the same pods only one writes at a time.
-- No pod of a Job exists twice: of a task never more than it has replicas are alive; a Job counts its retries one by one.
+- No pod of a Job exists twice: of a task never more than it has replicas are alive (`workloads.py`); a Job counts its retries one by one.
+- Nobody has a device of another or keeps one for ever, and no pod is bound before it has what it claims (`claims.py`).
 - Evictions say for whom, and come about (`evictions.py`); writes change something, and older releases read them (`economy.py`).
 - When the weather has been fair for a while: every program runs, no gang is bound in part, nobody waits who fits, nobody is left whose owner is gone, and nothing is written any more.
 """
 
 from __future__ import annotations
 
-from pumice.api import kinds, quantity
+from pumice.api import kinds
 from pumice.sim.identity import Key
-from tests.storm import economy, evictions, scenarios
+from tests.storm import amounts, claims, economy, evictions, scenarios, workloads
 
 LEASES = {"sched": "volcano", "rival": "rival", "ctrl": "vc-controller-manager"}
 RIVALS = ("sched", "rival")
@@ -20,19 +21,16 @@ LEASE = 15.0  # seconds
 VIEW = 120.0  # seconds for which a scheduler may go by what it saw of a node
 AFTERMATH = 5.0  # seconds for which what has happened to a pod is a reason to write
 PUT_OFF = 70.0  # seconds for which why a pod or group waits may have to wait, if it was given six times before or nothing but its numbers has changed
+OWNERS = (kinds.JOB, kinds.BATCH_JOB, kinds.POD, kinds.WORKLOAD)
 _OVER = ("Succeeded", "Failed")
 
 
-def milli(pod):
-    """The cpu that a pod asks for, in thousandths."""
-    asked = (each.get("resources", {}).get("requests", {}).get("cpu", "0") for each in pod["spec"]["containers"])
-    return sum(quantity.milli(each) for each in asked)
-
-
 def group_of(pod):
-    """The name of the group that a pod belongs to."""
+    """Give the kind and the name of the group that a pod belongs to; no name if it stands for itself."""
     annotations = pod["metadata"].get("annotations") or {}
-    return annotations.get("scheduling.k8s.io/group-name") or annotations.get("scheduling.volcano.sh/group-name", "")
+    name = annotations.get("scheduling.k8s.io/group-name") or annotations.get("scheduling.volcano.sh/group-name", "")
+    native = (pod["spec"].get("schedulingGroup") or {}).get("podGroupName", "")
+    return (kinds.NATIVE_POD_GROUP, native) if native and not name else (kinds.POD_GROUP, name)
 
 
 class Oracle:
@@ -41,7 +39,7 @@ class Oracle:
     def __init__(self, world):
         self._world = world
         self.broken = []
-        self.offers = {}  # by node: (since, milli), newest last
+        self.offers = {}  # by node: (since, amounts), newest last
         self.writes = []  # (moment, process, method, path) of programs, Leases and events aside
         self._bound_pods = set()
         self._phases = {}
@@ -50,6 +48,9 @@ class Oracle:
         self._scheduled = []  # (moment, installation) of writes of schedulers, where another one has written since
         self.evictions = evictions.Evictions(world, self.complain)
         self.economy = economy.Economy(world, self.complain)
+        self.claims = claims.Claims(world, self.complain)
+        self.workloads = workloads.Workloads(world, self.complain)
+        self._lost = set()  # groups of which a pod was gone or failed
         self.stirred = []  # moments at which a kubelet has said something new of a pod, or a pod was gone
 
     def complain(self, rule, text):
@@ -63,7 +64,8 @@ class Oracle:
         self.stirred.clear()
         self._scheduled.clear()
         self.diary.entries.clear()
-        for kept in (self._bound_pods, self._retries, self._phases):
+        self.claims.forget()
+        for kept in (self._bound_pods, self._retries, self._phases, self._lost):
             kept.clear()
         for changes in self.offers.values():
             del changes[:-1]
@@ -114,15 +116,19 @@ class Oracle:
             self._counted(key, manifest)
         if key.kind is kinds.POD:
             phase = "" if event_type == "DELETED" else manifest.get("status", {}).get("phase", "")
-            if phase != self._phases.get(key, "Pending"):
+            if phase != self._phases.get(key, "Pending") or event_type == "ADDED":
                 self.stirred.append(self._world.loop.now)
             self._phases[key] = phase
+            if phase in ("", "Failed"):
+                kind, name = group_of(manifest)
+                self._lost.add((kind, key.namespace, name))
+        self.claims.seen(key, event_type, manifest)
         if key.kind is kinds.NODE:
             self._offered(key, event_type, manifest)
         elif key.kind is kinds.POD and event_type == "MODIFIED":
             self._bound(manifest)
         elif key.kind is kinds.POD and event_type == "ADDED":
-            self._created(manifest)
+            self.workloads.created(manifest, self.alive())
 
     def _counted(self, key, manifest):
         retries, uid = manifest.get("status", {}).get("retryCount", 0), manifest["metadata"]["uid"]
@@ -133,9 +139,7 @@ class Oracle:
         self._retries[uid] = retries
 
     def _offered(self, key, event_type, manifest):
-        offered = 0
-        if event_type != "DELETED":
-            offered = quantity.milli(manifest["status"]["allocatable"]["cpu"])
+        offered = {} if event_type == "DELETED" else amounts.offered(manifest)
         self.offers.setdefault(key.name, []).append((self._world.loop.now, offered))
 
     def _most_offered(self, node):
@@ -144,7 +148,8 @@ class Oracle:
         changes = self.offers.get(node, [])
         late = [offered for moment, offered in changes if moment >= since]
         before = [offered for moment, offered in changes if moment < since]
-        return max(late + before[-1:], default=0)
+        seen = late + before[-1:]
+        return {name: max(each.get(name, 0) for each in seen) for name in amounts.NAMES} if seen else {}
 
     def _bound(self, pod):
         node = pod["spec"].get("nodeName")
@@ -152,35 +157,15 @@ class Oracle:
         if not node or uid in self._bound_pods:
             return
         self._bound_pods.add(uid)
-        self.evictions.bound(pod, group_of(pod))
-        held = sum(milli(each) for each in self.alive() if each["spec"].get("nodeName") == node)
+        self.evictions.bound(pod, group_of(pod)[1])
+        self.claims.bound(pod)
+        held = amounts.sums(amounts.asked(each) for each in self.alive() if each["spec"].get("nodeName") == node)
         most = self._most_offered(node)
-        if held > most:
-            self.complain("room", f"{pod['metadata']['name']} is bound to {node}, which holds {held} of {most} milli")
-
-    def _created(self, pod):
-        labels = pod["metadata"].get("labels") or {}
-        job, task = labels.get("volcano.sh/job-name"), labels.get("volcano.sh/task-spec")
-        if not job:
-            return
-        of_task = [
-            each["metadata"]["name"]
-            for each in self.alive()
-            if (each["metadata"].get("labels") or {}).get("volcano.sh/job-name") == job
-            and each["metadata"]["labels"].get("volcano.sh/task-spec") == task
-            and each["metadata"]["namespace"] == pod["metadata"]["namespace"]
-            and not each["metadata"].get("deletionTimestamp")
-        ]
-        made = self._find(kinds.JOB, pod["metadata"]["namespace"], job)
-        replicas = next(
-            (each.get("replicas", 1) for each in (made or {}).get("spec", {}).get("tasks", ()) if each["name"] == task),
-            None,
-        )
-        owner = (pod["metadata"].get("ownerReferences") or [{}])[0].get("uid")
-        if made is not None and owner == made["metadata"]["uid"] and replicas is not None and len(of_task) > replicas:
-            self.complain(
-                "twice", f"task {task} of {job} has {replicas} replicas and {len(of_task)} pods: {', '.join(of_task)}"
+        for name in amounts.lacking(held, most):
+            told = (
+                f"{pod['metadata']['name']} is bound to {node}, which holds {held[name]} of {most.get(name, 0)} {name}"
             )
+            self.complain("room", told)
 
     # -- in the end --------------------------------------------------------------------------------------------
 
@@ -197,8 +182,10 @@ class Oracle:
                 "quiet",
                 f"{len(late)} writes though nothing changes, the first at {moment:.3f}: {process} {method} {path[:120]}",
             )
-        self._judge_gangs()
+        self.judge_gangs()
         self.judge_owners()
+        self.claims.judge()
+        self.workloads.judge()
         self.evictions.judge()
         self.economy.judge()
         for failure in world.loop.failures:
@@ -216,53 +203,77 @@ class Oracle:
     def _answers_to_something(self, write):
         """Tell whether something has happened shortly before."""
         moment, _, method, path = write
-        gives_reason = method == "PATCH" and ("/podgroups/" in path or ("/pods/" in path and path.endswith("/status")))
+        # A Job repeats why its group waits.
+        of_status = path.endswith("/status") and ("/pods/" in path or "/jobs/" in path)
+        gives_reason = method == "PATCH" and ("/podgroups/" in path or of_status)
         patience = AFTERMATH + (PUT_OFF if gives_reason else 0)
         return any(moment - patience <= each <= moment for each in self.stirred)
 
-    def _judge_gangs(self):
+    def judge_gangs(self):
         groups = {}
         for pod in self.alive():
-            if name := group_of(pod):
-                groups.setdefault((pod["metadata"]["namespace"], name), []).append(pod)
+            kind, name = group_of(pod)
+            key = (kind, pod["metadata"]["namespace"], name or f"(pod {pod['metadata']['name']})")
+            groups.setdefault(key, []).append(pod)
         free = self._free()
-        for (namespace, name), pods in groups.items():
-            group = self._find(kinds.POD_GROUP, namespace, name)
-            if group is None:
-                if not all(pod["spec"].get("nodeName") for pod in pods):
-                    self.complain("group", f"{len(pods)} pods of {namespace}/{name} are there, and no such group")
-                continue
-            least = group["spec"].get("minMember", 1)
-            bound = [pod for pod in pods if pod["spec"].get("nodeName")]
-            waiting = [
-                pod for pod in pods if not pod["spec"].get("nodeName") and not pod["metadata"].get("deletionTimestamp")
-            ]
-            done = self._done(namespace, name)
-            if 0 < len(bound) < least and len(bound) + done < least and waiting:
-                self.complain("part", f"{namespace}/{name}: {len(bound)} of {least} are bound, {len(waiting)} wait")
-            if waiting and len(pods) + done >= least and _fit(waiting, free):
-                sizes = sorted(milli(pod) for pod in waiting)
-                self.complain(
-                    "fits",
-                    f"{namespace}/{name}: {len(waiting)} of {sizes} milli wait though {sorted(free.values())} are free",
-                )
+        for (kind, namespace, name), pods in groups.items():
+            found = self._find(kind, namespace, name)
+            least = 1 if name.startswith("(") else self._least(found, f"{namespace}/{name}", pods)
+            if least:
+                self._judge_gang((kind, namespace, name), least, pods, free)
+
+    def _least(self, group, name, pods):
+        """Give the minimum of a group, 0 if none of its pods may start."""
+        if group is None and "schedulingGroup" not in pods[0]["spec"]:
+            if not all(pod["spec"].get("nodeName") for pod in pods):
+                self.complain("group", f"{len(pods)} pods of {name} are there, and no such group")
+            return 0
+        if group is None or group["metadata"].get("deletionTimestamp"):
+            return 0
+        policy = group["spec"].get("schedulingPolicy", {})
+        return policy["gang"]["minCount"] if "gang" in policy else group["spec"].get("minMember", 1)
+
+    def _judge_gang(self, key, least, pods, free):
+        kind, namespace, name = key
+        bound = [pod for pod in pods if pod["spec"].get("nodeName")]
+        waiting = [
+            pod for pod in pods if not pod["spec"].get("nodeName") and not pod["metadata"].get("deletionTimestamp")
+        ]
+        done = self._done(namespace, name)
+        whole = kind is kinds.POD_GROUP or key not in self._lost  # nobody starts Kubernetes' own gangs anew as a whole
+        if 0 < len(bound) < least and len(bound) + done < least and waiting and whole:
+            self.complain("part", f"{namespace}/{name}: {len(bound)} of {least} are bound, {len(waiting)} wait")
+        needs = [self._needs(pod) for pod in waiting]
+        if waiting and len(pods) + done >= least and None not in needs and amounts.fit(needs, free):
+            self.complain("fits", f"{namespace}/{name}: {len(waiting)} wait, {needs}, though {free} are free")
+
+    def _needs(self, pod):
+        needs = self.claims.needs(pod)
+        return needs and (needs[0], {**amounts.asked(pod), **needs[1]})
 
     def judge_owners(self):
-        for kind in (kinds.POD, kinds.POD_GROUP):
+        """See that nothing is left of Jobs and groups that are gone."""
+        for kind in (kinds.POD, kinds.POD_GROUP, kinds.NATIVE_POD_GROUP, kinds.WORKLOAD, kinds.RESOURCE_CLAIM):
             for made in self._world.store.scan(kind):
                 metadata = made["metadata"]
                 for owner in metadata.get("ownerReferences") or ():
-                    found = (
-                        self._find(kinds.JOB, metadata["namespace"], owner["name"]) if owner["kind"] == "Job" else None
+                    of = next(
+                        (
+                            each
+                            for each in OWNERS
+                            if each.api_version == owner["apiVersion"] and each.name == owner["kind"]
+                        ),
+                        None,
                     )
-                    if owner["kind"] == "Job" and (found or {}).get("metadata", {}).get("uid") != owner["uid"]:
-                        self.complain("orphan", f"{kind.name} {metadata['name']} is left of Job {owner['name']}")
+                    found = self._find(of, metadata["namespace"], owner["name"]) if of else None
+                    if of and (found or {}).get("metadata", {}).get("uid") != owner["uid"]:
+                        self.complain("orphan", f"{kind.name} {metadata['name']} is left of {of.name} {owner['name']}")
 
     def _done(self, namespace, name):
         found = 0
         for pod in self._world.store.scan(kinds.POD):
             if (
-                group_of(pod) == name
+                group_of(pod)[1] == name
                 and pod["metadata"]["namespace"] == namespace
                 and pod.get("status", {}).get("phase") == "Succeeded"
             ):
@@ -270,17 +281,18 @@ class Oracle:
         return found
 
     def _free(self):
-        free = {}
+        free, devices = {}, amounts.Devices(self._world.store)
         for node in self._world.store.scan(kinds.NODE):
             ready = any(
                 each["type"] == "Ready" and each["status"] == "True" for each in node["status"].get("conditions", ())
             )
             if ready and not node.get("spec", {}).get("unschedulable") and not node.get("spec", {}).get("taints"):
-                free[node["metadata"]["name"]] = quantity.milli(node["status"]["allocatable"]["cpu"])
+                name = node["metadata"]["name"]
+                free[name] = {**amounts.offered(node), **devices.free(name)}
         for pod in self.alive():
-            node = pod["spec"].get("nodeName")
-            if node in free:
-                free[node] -= milli(pod)
+            room = free.get(pod["spec"].get("nodeName"), {})
+            for name, amount in amounts.asked(pod).items() if room else ():
+                room[name] -= amount
         return free
 
     def alive(self):
@@ -288,14 +300,3 @@ class Oracle:
 
     def _find(self, kind, namespace, name):
         return self._world.store.find(Key(kind, namespace, name))
-
-
-def _fit(pods, free):
-    """Tell whether pods fit, the largest first, each on the node with the least room that does."""
-    room = dict(free)
-    for size in sorted((milli(pod) for pod in pods), reverse=True):
-        best = min((each for each in room if room[each] >= size), key=lambda each: (room[each], each), default=None)
-        if best is None:
-            return False
-        room[best] -= size
-    return True

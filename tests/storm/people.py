@@ -10,6 +10,8 @@ from pumice.manifests import resources as definitions
 from pumice.sim.identity import Key
 from tests.storm import loop as loops
 from tests.storm import network, objects, world
+from tests.storm.device_people import DevicePeople
+from tests.storm.plain_people import SECONDS, PlainPeople, asked
 
 JOBS = f"/apis/{kinds.JOB.api_version}/namespaces/{objects.NAMESPACE}/jobs"
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -24,6 +26,8 @@ class People:
         self._happens = happens
         self.jobs = []
         self.nodes = []
+        self.devices = DevicePeople(self._wait, self._there)
+        self._plain = PlainPeople()
 
     async def live(self, since, until, times):
         made, loop = self._world, self._world.loop
@@ -44,8 +48,8 @@ class People:
 
     async def _act(self, client, rng):
         acts = {
-            self._submit: 20,
-            self._delete: 6,
+            self._submit: 12,
+            self._delete: 4,
             self._make_again: 4,
             self._delete_pod: 6,
             self._replace_node: 5,
@@ -56,6 +60,8 @@ class People:
             self._redefine: 2,
             self._define_otherwise: 1,
             self._report_wrongly: 2,
+            **self._plain.acts(),
+            **self.devices.acts(),
         }
         act = rng.choices(list(acts), weights=list(acts.values()))[0] if self.jobs else self._submit
         self._world.trace("act", act.__name__)
@@ -66,6 +72,9 @@ class People:
             self._redefine,
             self._define_otherwise,
             self._report_wrongly,
+            self.devices.flap_devices,
+            self.devices.claim_again,
+            self.devices.redefine_devices,
         ):
             self._world.weather.count(act.__name__.strip("_").replace("_", " "))
         await act(client, rng)
@@ -94,7 +103,7 @@ class People:
         chosen, cpu = rng.choice(self.nodes), rng.choice((2, 4, 8, 8))
         await client.request("DELETE", f"/api/v1/nodes/{chosen}")
         await self._wait(rng.choice((0.0, 0.01, 1.0, 5.0)))
-        await client.create(kinds.NODE, objects.node(chosen, cpu))
+        await client.create(kinds.NODE, objects.node(chosen, cpu, *objects.small_or_not(rng)))
 
     async def _flap(self, client, rng):
         chosen = rng.choice(self.nodes)
@@ -154,17 +163,13 @@ class People:
 
     async def _put_right(self, client):
         """Leave a configuration, kinds and nodes with which everybody can work."""
-        done = []
-        while len(done) < 2 + len(self.nodes) + len(definitions.CURRENT):
+        right = False
+        while not right:
             try:
-                done = []
                 await self._write_configuration(client, loops.chance(self._seed, "last").choice(objects.GOOD))
-                done.append(objects.CONFIGURATION)
                 for resource in definitions.CURRENT:
                     await self._there(client, DEFINITIONS, definitions.definition(resource))
-                    done.append(resource)
                 await self._there(client, f"/apis/{kinds.QUEUE.api_version}/queues", objects.queue("other", 2))
-                done.append("other")
                 for name in self.nodes:
                     await self._there(client, "/api/v1/nodes", objects.node(name, 4))
                     body = {
@@ -172,7 +177,8 @@ class People:
                         "spec": {"unschedulable": False},
                     }
                     await client.patch(kinds.NODE, "", name, body)
-                    done.append(name)
+                await self.devices.put_right(client)
+                right = True
             except errors.KubeError as error:
                 self._world.trace("user", type(error).__name__, str(error)[:100])
                 await self._wait(1.0)
@@ -188,7 +194,7 @@ class People:
         await world.until(self._world.loop, self._world.loop.now + seconds)
 
     def _job(self, name, rng):
-        tasks = [(rng.randint(1, 4), rng.choice((1, 2, 3)), rng.choice((3, 10, 30))) for _ in range(rng.randint(1, 2))]
+        tasks = [(rng.randint(1, 4), asked(rng), rng.choice(SECONDS)) for _ in range(rng.randint(1, 2))]
         total = sum(each[0] for each in tasks)
         least = rng.choice((total, total, 1, max(1, total - 1)))
         return objects.job(

@@ -11,7 +11,7 @@ from pumice.server.flags import controller_settings, settings
 from pumice.server.health import api_silence, overdue
 from pumice.server.logs import logs
 from pumice.server.surroundings import Surroundings
-from pumice.server.threads import mailbox, watchdog
+from pumice.server.threads import clocks, mailbox, watchdog
 from tests.storm import loop as loops
 from tests.storm import network, objects
 from tests.storm.api_server import EPOCH
@@ -128,7 +128,7 @@ class Program:
             return self.box
 
         return Surroundings(
-            wall=wall,
+            wall=clocks.Forward(wall, lambda: round(loop.time() * 1e6)),
             awake_or_not=lambda: round(loop.time() * 1e6),
             seconds=loop.time,
             sleep=lambda _: None,

@@ -15,9 +15,10 @@ from pathlib import Path
 
 from pumice.local_cluster import event_notes
 from tests.containers import entries
+from tests.storm import device_objects, objects, world
 from tests.storm import loop as loops
-from tests.storm import objects, world
 from tests.storm.disasters import Disasters
+from tests.storm.plain_people import asked
 
 MINUTE, HOUR = 60.0, 3600.0
 LONGEST = 600  # seconds that pods run
@@ -41,6 +42,8 @@ NOT_COUNTED = (  # what has a bound of its own and fills up to it, or is cleared
     ".writing.specs",
     "._history._logs",
     "_sums._free",
+    "._device_rules._answers.",
+    ".observed._taken",
 )
 
 
@@ -60,6 +63,8 @@ class Soak:
             self.world.create(each)
         for number in range(nodes):
             self.world.create(objects.node(f"n{number}", 8))
+            for each in device_objects.slices(f"n{number}", ("small", "small", "large"), 1, 1):
+                self.world.create(each)
         self.world.api.keep(folder)
         self._disasters = Disasters(self.world)
         self.world.start()
@@ -134,21 +139,24 @@ class Soak:
 
     def _submit(self):
         rng = self._rng
+        name = f"j{self.jobs}"
+        self.jobs += 1
+        if rng.random() < 0.3:
+            count, indexed = rng.randint(1, 6), rng.random() < 0.5
+            job = objects.batch_job(name, count, count, rng.randint(5, self._longest), asked(rng), indexed=indexed)
+        else:
+            job = self._job(name, rng)
+        job["spec"]["ttlSecondsAfterFinished"] = KEPT
+        if not self.world.api.crashed:
+            self.world.create(job)
+
+    def _job(self, name, rng):
         tasks = [
             (rng.randint(1, 6), rng.choice((1, 2, 4)), rng.randint(5, self._longest)) for _ in range(rng.randint(1, 2))
         ]
         total = sum(each[0] for each in tasks)
-        job = objects.job(
-            f"j{self.jobs}",
-            tasks,
-            rng.choice((total, 1)),
-            queue=rng.choice(("default", "other")),
-            priority=rng.choice(("", "low", "high")),
-        )
-        job["spec"]["ttlSecondsAfterFinished"] = KEPT
-        self.jobs += 1
-        if not self.world.api.crashed:
-            self.world.create(job)
+        queue, priority = rng.choice(("default", "other")), rng.choice(("", "low", "high"))
+        return objects.job(name, tasks, rng.choice((total, 1)), queue=queue, priority=priority)
 
     def _strike(self):
         strike = self._rng.choice([*self._disasters.kinds(clocks=False), self._be_rough])

@@ -1,0 +1,115 @@
+"""What nodes offer and pods ask for, devices too, and whether pods fit; by name of the amount."""
+
+from __future__ import annotations
+
+from pumice.api import kinds, quantity
+
+NAMES = CPU, MEMORY, PLACES = ("cpu", "memory", "pods")
+_MATCHES = {"any": ("small", "large"), "large": ("large",)}  # by class: sizes of devices
+
+
+def offered(node):
+    """What a node offers."""
+    return {name: _read(name, node["status"]["allocatable"]) for name in NAMES}
+
+
+def asked(pod):
+    """What a pod asks for, devices left out."""
+    found = {CPU: 0, MEMORY: 0, PLACES: 1}
+    for container in pod["spec"]["containers"]:
+        requests = container.get("resources", {}).get("requests", {})
+        for name in (CPU, MEMORY):
+            found[name] += _read(name, requests)
+    return found
+
+
+def _read(name, amounts):
+    return quantity.milli(amounts.get(name, "0")) if name == CPU else quantity.whole(amounts.get(name, "0"))
+
+
+def sums(several):
+    """Add up amounts."""
+    found = {}
+    for each in several:
+        for name, amount in each.items():
+            found[name] = found.get(name, 0) + amount
+    return found
+
+
+def lacking(wanted, room):
+    """Name what there is too little of."""
+    return [name for name, amount in wanted.items() if amount > room.get(name, 0)]
+
+
+def fit(pods, free):
+    """Tell whether pods surely fit, given which node each is tied to, "" for none, and what it asks for: the largest first, each on the node with the least room that does.
+
+    Of pods that want devices of different classes nobody can tell: those of one may have been given what the others need.
+    """
+    if len({name for _, wanted in pods for name in wanted if name.startswith("class ")}) > 1:
+        return False
+    room = {name: dict(each) for name, each in free.items()}
+    for tied, wanted in sorted(pods, key=lambda each: _size(each[1]), reverse=True):
+        found = [name for name in room if tied in ("", name) and not lacking(wanted, room[name])]
+        if not found:
+            return False
+        best = room[min(found, key=lambda name: (_size(room[name]), name))]
+        for name, amount in wanted.items():
+            best[name] -= amount
+    return True
+
+
+def _size(amounts):
+    return tuple(amounts.get(name, 0) for name in NAMES)
+
+
+class Devices:
+    """What drivers offer and claims have, as it is stored."""
+
+    def __init__(self, store):
+        self._given = {each for claim in store.scan(kinds.RESOURCE_CLAIM) for each in given(claim)}
+        self._classes = {each["metadata"]["name"] for each in store.scan(kinds.DEVICE_CLASS)}
+        self._pools = {}
+        for each in store.scan(kinds.RESOURCE_SLICE):
+            self._pools.setdefault(each["spec"]["nodeName"], []).append(each["spec"])
+
+    def free(self, node):
+        """How many devices of each class a node has that nobody was given: none where its driver is changing what it says."""
+        slices = self._pools.get(node, [])
+        newest = max((each["pool"]["generation"] for each in slices), default=0)
+        current = [each for each in slices if each["pool"]["generation"] == newest]
+        if any(each["pool"]["resourceSliceCount"] != len(current) for each in current):
+            return {}
+        sizes = [
+            size(device)
+            for each in current
+            for device in each.get("devices", ())
+            if (each["driver"], each["pool"]["name"], device["name"]) not in self._given
+        ]
+        return {
+            f"class {name}": sum(each in matching for each in sizes)
+            for name, matching in _MATCHES.items()
+            if name in self._classes
+        }
+
+
+def size(device):
+    """The attribute by which devices of the storm differ."""
+    return device["attributes"]["size"]["string"]
+
+
+def matches(name, of_size):
+    """Tell whether a device is of a class."""
+    return of_size in _MATCHES[name]
+
+
+def given(claim):
+    """Name the devices that a claim has."""
+    results = ((claim.get("status") or {}).get("allocation") or {}).get("devices", {}).get("results", ())
+    return [(each["driver"], each["pool"], each["device"]) for each in results]
+
+
+def requested(claim):
+    """How many devices of which class a claim asks for."""
+    exactly = [each["exactly"] for each in claim["spec"]["devices"]["requests"]]
+    return sums({f"class {each['deviceClassName']}": each.get("count", 1)} for each in exactly)

@@ -1,0 +1,108 @@
+"""What must hold of devices and claims for them: nobody has a device of another, no pod runs without what it claims, and nothing is kept for who is gone."""
+
+from __future__ import annotations
+
+from pumice.api import kinds
+from pumice.sim.identity import Key
+from tests.storm import amounts
+
+_OVER = ("Succeeded", "Failed")
+
+
+def names_of(pod):
+    """Name the claims of a pod; None for one that was not made yet."""
+    told = {each["name"]: each.get("resourceClaimName") for each in pod["status"].get("resourceClaimStatuses") or ()}
+    return [each.get("resourceClaimName") or told.get(each["name"]) for each in pod["spec"].get("resourceClaims") or ()]
+
+
+class Claims:
+    """Hears of slices, claims and binds."""
+
+    def __init__(self, world, complain):
+        self._world = world
+        self._complain = complain
+        self._offered = {}  # by device: which sizes it had
+
+    def forget(self):
+        """Forget devices that nobody offers any more."""
+        self._offered.clear()
+        for each in self._world.store.scan(kinds.RESOURCE_SLICE):
+            self._note(each["spec"])
+
+    def seen(self, key, event_type, manifest):
+        """Hear of a change that was stored."""
+        if key.kind is kinds.RESOURCE_SLICE:
+            self._note(manifest["spec"])
+        elif key.kind is kinds.RESOURCE_CLAIM and event_type != "DELETED" and amounts.given(manifest):
+            self._given(manifest)
+
+    def _note(self, spec):
+        for device in spec.get("devices", ()):
+            place = (spec["driver"], spec["pool"]["name"], device["name"])
+            self._offered.setdefault(place, set()).add(amounts.size(device))
+
+    def _given(self, claim):
+        name, had = claim["metadata"]["name"], amounts.given(claim)
+        for other in self._world.store.scan(kinds.RESOURCE_CLAIM):
+            both = [] if other["metadata"]["uid"] == claim["metadata"]["uid"] else amounts.given(other)
+            if shared := set(had) & set(both):
+                self._complain("device", f"{name} and {other['metadata']['name']} both have {sorted(shared)}")
+        if len(set(had)) < len(had):
+            self._complain("device", f"{name} has a device twice: {had}")
+        for wanted, count in amounts.requested(claim).items():
+            kind = wanted.removeprefix("class ")
+            right = [each for each in had if any(amounts.matches(kind, size) for size in self._offered.get(each, ()))]
+            if len(right) != count or len(had) != count:
+                self._complain("wrong device", f"{name} asks for {count} of {wanted} and has {had}, {right} are such")
+
+    def bound(self, pod):
+        """Hear that a pod has got a node: everything that it claims is there, and for it."""
+        for name in names_of(pod):
+            claim = self._find(kinds.RESOURCE_CLAIM, pod["metadata"]["namespace"], name) if name else None
+            status = (claim or {}).get("status") or {}
+            users = [each["uid"] for each in status.get("reservedFor") or ()]
+            nodes = {pool for _, pool, _ in amounts.given(claim)} if claim else set()
+            if pod["metadata"]["uid"] not in users or nodes != {pod["spec"]["nodeName"]}:
+                self._complain(
+                    "unclaimed",
+                    f"{pod['metadata']['name']} is bound to {pod['spec']['nodeName']}, its claim {name} has devices of {sorted(nodes)} and is for {users}",
+                )
+
+    def needs(self, pod):
+        """Which node a pod that waits is tied to by what its claims have, "" for none, and which devices it needs; None if it waits for something that nobody can give.
+
+        What a claim has that nobody else uses ties it to no node: the claim is freed where its node has no room.
+        """
+        tied, wanted = set(), []
+        for name in names_of(pod):
+            claim = self._find(kinds.RESOURCE_CLAIM, pod["metadata"]["namespace"], name) if name else None
+            if claim is None or claim["metadata"].get("deletionTimestamp"):
+                return None
+            users = {each["uid"] for each in (claim.get("status") or {}).get("reservedFor") or ()}
+            if users - {pod["metadata"]["uid"]}:
+                tied |= {pool for _, pool, _ in amounts.given(claim)}
+            else:
+                wanted.append(amounts.requested(claim))
+        return (min(tied, default=""), amounts.sums(wanted)) if len(tied) < 2 else None
+
+    def judge(self):
+        """See that nobody who is gone keeps devices."""
+        for claim in self._world.store.scan(kinds.RESOURCE_CLAIM):
+            metadata, status = claim["metadata"], claim.get("status") or {}
+            for each in status.get("reservedFor") or ():
+                if not self._may_use(metadata["namespace"], each):
+                    self._complain("kept", f"claim {metadata['name']} is reserved for {each['name']}, which is gone")
+            for owner in metadata.get("ownerReferences") or ():
+                if owner["kind"] == "Pod" and not self._may_use(metadata["namespace"], owner):
+                    self._complain("kept", f"claim {metadata['name']} was made for {owner['name']}, which is gone")
+
+    def _may_use(self, namespace, named):
+        pod = self._find(kinds.POD, namespace, named["name"])
+        return (
+            pod is not None
+            and pod["metadata"]["uid"] == named["uid"]
+            and pod.get("status", {}).get("phase") not in _OVER
+        )
+
+    def _find(self, kind, namespace, name):
+        return self._world.store.find(Key(kind, namespace, name))

@@ -1,0 +1,69 @@
+"""Devices of the storm: who offers them, by which class and template they are asked for, and claims."""
+
+from __future__ import annotations
+
+from pumice.api import kinds
+
+DRIVER = "dev.example.com"
+CLASSES = {  # by name: what a device must be
+    "any": f'device.driver == "{DRIVER}"',
+    "large": f'device.driver == "{DRIVER}" && device.attributes["{DRIVER}"].size == "large"',
+}
+WANTED = {"one": ("any", 1), "two": ("any", 2), "one-large": ("large", 1)}  # by template: class and count
+SIZES = ("small", "large")
+
+
+def slices(node, sizes, generation, parts):
+    """What a driver says of a node's devices, in so many parts of one pool."""
+    devices = [
+        {"name": f"dev{number}", "attributes": {"size": {"string": size}}}
+        for number, size in enumerate(sizes)
+        if size is not None
+    ]
+    for part in range(parts):
+        pool = {"name": node, "generation": generation, "resourceSliceCount": parts}
+        yield {
+            "apiVersion": kinds.RESOURCE_SLICE.api_version,
+            "kind": "ResourceSlice",
+            "metadata": {"name": f"{node}-{part}"},
+            "spec": {"driver": DRIVER, "nodeName": node, "pool": pool, "devices": devices[part::parts]},
+        }
+
+
+def device_class(name):
+    return {
+        "apiVersion": kinds.DEVICE_CLASS.api_version,
+        "kind": "DeviceClass",
+        "metadata": {"name": name},
+        "spec": {"selectors": [{"cel": {"expression": CLASSES[name]}}]},
+    }
+
+
+def _asked(wanted):
+    name, count = WANTED[wanted]
+    return {"devices": {"requests": [{"name": "r", "exactly": {"deviceClassName": name, "count": count}}]}}
+
+
+def template(namespace, wanted):
+    return {
+        "apiVersion": kinds.RESOURCE_CLAIM_TEMPLATE.api_version,
+        "kind": "ResourceClaimTemplate",
+        "metadata": {"name": wanted, "namespace": namespace},
+        "spec": {"spec": _asked(wanted)},
+    }
+
+
+def claim(namespace, name, wanted):
+    return {
+        "apiVersion": kinds.RESOURCE_CLAIM.api_version,
+        "kind": "ResourceClaim",
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": _asked(wanted),
+    }
+
+
+def standing(namespace):
+    """Classes and templates, which are there unless somebody takes them away for a while."""
+    yield from map(device_class, CLASSES)
+    for wanted in WANTED:
+        yield template(namespace, wanted)
