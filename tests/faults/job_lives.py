@@ -171,8 +171,12 @@ class Stage:
             )
 
     def feed_answer(self, kind, manifest):
+        """Take what a write was answered, unless the watch has told of the object's end, or of a later state, before the answer came."""
         metadata = manifest["metadata"]
-        self.there[kind].setdefault(metadata["namespace"], {})[metadata["name"]] = manifest
+        homes = self.there[kind].get(metadata["namespace"], {})
+        known = homes.get(metadata["name"])
+        if known and int(known["metadata"]["resourceVersion"]) < int(metadata["resourceVersion"]):
+            homes[metadata["name"]] = manifest
 
     # -- the end -----------------------------------------------------------------------------------------------
 
