@@ -51,6 +51,7 @@ class _Future(asyncio.Future):
 
     def __init__(self, *, number, loop):
         self._number = number
+        self.process = PROCESS.get()
         super().__init__(loop=loop)
 
     def __hash__(self):
@@ -145,9 +146,10 @@ class VirtualLoop(asyncio.AbstractEventLoop):
     def call_exception_handler(self, context):
         task = context.get("future")
         name = getattr(getattr(task, "get_coro", lambda: None)(), "__qualname__", "")
-        if (
-            name != "RequestHandler.start"
-        ):  # aiohttp's own, where a connection is lost before its first request was looked at
+        if getattr(task, "process", None) in self._dead:  # whoever waited for it is not there to be told
+            return
+        # aiohttp's own, where a connection is lost before its first request was looked at
+        if name != "RequestHandler.start":
             self.failures.append(context)
 
     def add_signal_handler(self, *_):
