@@ -356,6 +356,13 @@ def test_a_pytorch_job_without_a_master_is_left_alone_and_other_roles_have_no_ra
     assert variables(made(found, "master"))["WORLD_SIZE"] == "1"
 
 
+def test_a_ray_worker_joins_the_head_by_its_name_and_other_roles_start_as_they_say():
+    found = job({"head": 1, "worker": 2, "other": 1}, {"ray": ["--port=7000"]})
+    command = made(found, "worker", 1)["spec"]["containers"][0]["command"]
+    assert command == ["sh", "-c", "ray start --block --address=j-head-0.j:7000"]
+    assert "command" not in made(found, "other")["spec"]["containers"][0]
+
+
 def test_ray_without_a_head_says_how_to_name_it():
     with pytest.raises(protocol.PluginError, match="no task is named 'head'; name the head with --head"):
         made(job({"worker": 2}, {"ray": []}), "worker")

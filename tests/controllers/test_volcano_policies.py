@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 
 from pumice.api import duration, kinds
 from pumice.controllers.volcano import registry as controllers
+from pumice.controllers.volcano.jobs import policies
 from pumice.framework import configuration, registry
 from pumice.scenario.stage import SimulatedStage
 from pumice.scheduler import Options
@@ -112,3 +115,19 @@ def test_an_action_on_an_event_does_what_its_name_says(event, action, level):
     assert {name for name in before if after.get(name) != before[name]} == set(expected)
     assert set(after) == set(before)
     assert counted == ("Running", int(again is not None), int(again is not None and action == "RestartJob"))
+
+
+@pytest.mark.parametrize(
+    ("phase", "later", "held"),
+    [
+        ("Running", ["PodFailed"], True),
+        ("Running", ["PodPending", "PodFailed"], True),
+        ("Running", ["PodPending"], False),  # nobody waits any more for a pod that has ended
+        ("Running", [], False),
+        ("Pending", ["PodFailed"], False),
+        ("Restarting", ["PodFailed"], False),
+    ],
+)
+def test_a_running_job_whose_pods_have_all_ended_waits_for_an_answer_that_is_due_later(phase, later, held):
+    waiting = [SimpleNamespace(occurrence=SimpleNamespace(event=each)) for each in later]
+    assert policies.is_held_open(SimpleNamespace(phase=phase), waiting) is held
