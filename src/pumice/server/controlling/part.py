@@ -210,9 +210,8 @@ class ControllersPart:
                     each.result()
         finally:
             self.reconciler.runner.wind_up()
-            with contextlib.suppress(TimeoutError, asyncio.CancelledError):
-                async with asyncio.timeout(LAST_TURNS):
-                    await asyncio.shield(asyncio.wait([working]))
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.wait([working], timeout=LAST_TURNS)
             for each in (watching, looking, working):
                 each.cancel()
             await asyncio.gather(watching, looking, working, return_exceptions=True)
