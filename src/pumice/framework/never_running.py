@@ -99,6 +99,7 @@ class NeverRunning:
         self._memory.tidy(session.cluster.jobs)
         self.ceilings: Branch | None = None
         self.supply: Supply | None = None
+        self._counted: dict[tuple[int, str, int], tuple[Vector, int]] = {}
 
     @property
     def _memory(self) -> Memory:
@@ -174,27 +175,31 @@ class NeverRunning:
         """Tell whether nodes would lack devices for the minimum of a group even without other pods; drivers report anew at any time, so that is said to nobody as if it were for ever."""
         if self.supply is None or self._session.configuration.compatibility == "volcano":
             return False
+        members, lacking = _members(job)
+        if not any(task.shape.constraint_class.has_device_claims for task in members) or not 0 < lacking <= len(
+            members
+        ):
+            return False
         groups: dict[int, list[Task]] = {}
-        for task in self._needed(job):
+        for task in _smallest(job, members, lacking, self._memory.total):
             groups.setdefault(task.shape.serial, []).append(task)
         for tasks in groups.values():
             supplied = self.supply(tasks[0])
-            if supplied is None:
-                continue
-            fits = np.minimum(self._fits(self._memory.free, tasks[0]), supplied)
-            if int(fits.sum()) < len(tasks):
+            if supplied is not None and self._places(tasks[0], supplied) < len(tasks):
                 return True
         return False
 
-    def _needed(self, job: Job) -> Sequence[Task]:
-        """Give the smallest pods that a minimum needs, if there are as many."""
-        members = [task for task in job.tasks.values() if task.status in MEMBERS]
-        lacking = job.min_member - job.tally.counts[Status.SUCCEEDED]
-        return _smallest(job, members, lacking, self._memory.total) if 0 < lacking <= len(members) else ()
+    def _places(self, task: Task, supplied: Vector) -> int:
+        """Count the pods like one for which nodes have room and devices; once a cycle for equals."""
+        key = (task.shape.serial, _queue(task), id(supplied))
+        known = self._counted.get(key)
+        if known is None:
+            count = int(np.minimum(self._fits(self._memory.free, task), supplied).sum())
+            known = self._counted[key] = (supplied, count)  # kept, so that the key stays its own
+        return known[1]
 
     def _judge(self, job: Job) -> str | None:
-        members = [task for task in job.tasks.values() if task.status in MEMBERS]
-        lacking = job.min_member - job.tally.counts[Status.SUCCEEDED]
+        members, lacking = _members(job)
         if len(members) < lacking:
             return self._without_members(job)
         # Members without requests count as ready before they have a node.
@@ -295,6 +300,12 @@ def _queue(task: Task) -> str:
 
 def _size(task: Task, total: Vector) -> float:
     return float((task.shape.request.vector / np.maximum(total, 1)).max())
+
+
+def _members(job: Job) -> tuple[list[Task], int]:
+    """Give the members of a group that run, wait or may start, and how many of them its minimum needs."""
+    members = [task for task in job.tasks.values() if task.status in MEMBERS]
+    return members, job.min_member - job.tally.counts[Status.SUCCEEDED]
 
 
 def _smallest(job: Job, tasks: Sequence[Task], count: int, total: Vector) -> list[Task]:
