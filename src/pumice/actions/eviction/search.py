@@ -347,8 +347,8 @@ class Search:
                 rival.start_again()
                 return True
             lasts = bool(taken) and (search.levels > 0 or self._goes_on(plan))
-            returning = search._those_who_would_undo_it(rival) if lasts else []  # noqa: SLF001
-            leads_back = bool(taken) and not returning and self._goes_on(plan) and search._leads_back(rival, plan)  # noqa: SLF001
+            returning = search._those_who_would_undo_it(rival) if lasts else []  # noqa: SLF001  likewise
+            leads_back = bool(taken) and not returning and self._goes_on(plan) and search._leads_back(rival, plan)  # noqa: SLF001  likewise
             rival.exclude(returning)
             rival.start_again()
             if not returning:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 FieldSet = dict[str, Any]
 SELF: Final = "."
 _LEAF: Final[FieldSet] = {}
-_UNOWNED: Final = frozenset(
+UNOWNED: Final = frozenset(
     {
         "creationTimestamp", "deletionGracePeriodSeconds", "deletionTimestamp", "generation", "managedFields", "name", "namespace",
         "resourceVersion", "selfLink", "uid",
@@ -40,7 +40,7 @@ def of_object(manifest: dict[str, Any], node: Node, *, whole: bool) -> FieldSet:
 
 def of_metadata(metadata: dict[str, Any], node: Node, *, whole: bool = True) -> FieldSet:
     """Give the fields of an object's metadata that somebody can own."""
-    owned = {name: value for name, value in metadata.items() if name not in _UNOWNED}
+    owned = {name: value for name, value in metadata.items() if name not in UNOWNED}
     return of_value(owned, node.properties.get("metadata") or _METADATA, whole=whole) if owned else {}
 
 

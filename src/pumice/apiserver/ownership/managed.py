@@ -161,7 +161,7 @@ def compare(old: Mapping[str, Any], new: Mapping[str, Any], node: Node) -> tuple
     right = {name: value for name, value in new.items() if name not in ("apiVersion", "kind", "metadata")}
     changed, gone = _compare(left, right, node)
     meta = node.properties.get("metadata")
-    metas = [{n: v for n, v in each["metadata"].items() if n not in fieldsets._UNOWNED} for each in (old, new)]  # noqa: SLF001
+    metas = [{n: v for n, v in each["metadata"].items() if n not in fieldsets.UNOWNED} for each in (old, new)]
     more, less = _compare(metas[0], metas[1], meta if meta is not None and meta.properties else fieldsets.METADATA)
     changed = {**changed, "f:metadata": more} if more else changed
     return changed, {**gone, "f:metadata": less} if less else gone

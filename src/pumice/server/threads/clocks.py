@@ -30,10 +30,8 @@ class Forward:
     def __init__(self, wall: Callable[[], int], monotonic: Callable[[], int]) -> None:
         self._wall = wall
         self._monotonic = monotonic
-        self._ahead = (
-            0,
-            monotonic(),
-        )  # what the wall clock said when it was ahead last, and when that was; one value, as threads read and write it
+        # What the wall clock said when it was ahead last, and when that was: one value, as threads read and write it.
+        self._ahead = (0, monotonic())
 
     def __call__(self) -> int:
         """Return the time since the epoch."""
