@@ -22,7 +22,9 @@ from pumice.kube.access.endpoint import Connection
 from pumice.kube.access.tls import REREAD, KeyPair, Pem, Tls
 from pumice.kube.calls.aiohttp_channel import AiohttpChannel
 from pumice.kube.calls.client import Client
+from pumice.kube.calls.dialling import Dialler
 from pumice.kube.calls.http_answers import Answer
+from pumice.kube.calls.pool import Pool
 from pumice.kube.calls.requests import Head, Request
 from testbed import waiting
 from testbed.certificates import Authority
@@ -128,6 +130,47 @@ async def _shown(context, make, requests):
         for _ in range(requests):
             await api.request("GET", "/x", attempts=1)
     return names
+
+
+def _server_context(serving):
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(*serving)
+    return context
+
+
+@contextlib.asynccontextmanager
+async def _resuming(contexts):
+    """Serve with the contexts in turn, one for each connection; give the port and whether each connection went on from an earlier one."""
+    resumed = []
+
+    async def serve(reader, writer):
+        with contextlib.suppress(OSError, asyncio.IncompleteReadError):
+            await writer.start_tls(contexts[len(resumed)])
+            resumed.append(writer.get_extra_info("ssl_object").session_reused)
+            while await reader.readuntil(b"\r\n\r\n"):
+                writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
+
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+        yield server.sockets[0].getsockname()[1], resumed
+
+
+def test_connections_go_on_from_the_first_that_was_answered_and_others_certificates_begin_anew(authority, serving):
+    async def run():
+        used, forgetful = _server_context(serving), _server_context(serving)
+        mine, renewed = (Tls(authority=Pem("ca", path=authority.pair.certificate)).context() for _ in range(2))
+        asked = b"GET / HTTP/1.1\r\n\r\n"
+        async with _resuming([used, used, used, used, forgetful]) as (port, resumed):
+            dialler = Dialler("127.0.0.1", port)
+            pools = [Pool(dialler) for _ in range(5)]  # each opens a connection of its own
+            for pool, context in zip(pools, [mine, mine, renewed, renewed, renewed], strict=True):
+                answer = Answer(1000)
+                await pool.exchange(asked, answer, context, 30)
+                assert answer.body == b"{}"
+            assert resumed == [False, True, False, True, False]
+            for pool in pools:
+                pool.close()
+
+    asyncio.run(run())
 
 
 def _kubeconfig(folder, url, authority, pair, *, inline):

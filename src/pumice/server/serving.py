@@ -11,7 +11,7 @@ from aiohttp import web
 from pumice.server import handshakes
 from pumice.server.flags import addresses
 from pumice.server.logs import logs, verbosity
-from pumice.server.metrics import exposition
+from pumice.server.metrics import text_format
 from pumice.server.threads.io_thread import StartError
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def metrics_app(shown: Shown) -> web.Application:
     """Serve /metrics."""
 
     async def metrics(_request: web.Request) -> web.Response:
-        return web.Response(body=await shown.metrics(), headers={"Content-Type": exposition.CONTENT_TYPE})
+        return web.Response(body=await shown.metrics(), headers={"Content-Type": text_format.CONTENT_TYPE})
 
     return _app({"/metrics": metrics})
 

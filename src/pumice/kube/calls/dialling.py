@@ -36,6 +36,7 @@ class Dialler:
         self._server_name = server_name or host
         self._addresses: Sequence[_Address] = ()
         self._found_at = float("-inf")
+        self._agreed: tuple[ssl.SSLContext | None, ssl.SSLSession | None] = (None, None)
 
     async def open(self, context: ssl.SSLContext | None, limit: float) -> Wire:
         """Open a connection within so many seconds, or raise `DiallingError`."""
@@ -49,6 +50,10 @@ class Dialler:
             failed = socket.gaierror(socket.EAI_NONAME, str(error))
         raise DiallingError(failed)
 
+    def remember(self, wire: Wire) -> None:
+        """Let connections that are opened from now on go on from what was agreed on this one, which has an answer: nobody has to check certificates again."""
+        self._agreed = wire.context, wire.session
+
     async def _open(self, context: ssl.SSLContext | None, limit: float) -> Wire:
         loop = asyncio.get_running_loop()
         sock = await self._connect(loop, limit)
@@ -61,6 +66,7 @@ class Dialler:
                     server_hostname=self._server_name,
                     do_handshake_on_connect=False,
                     suppress_ragged_eofs=False,
+                    session=self._agreed[1] if self._agreed[0] is context else None,
                 )
                 await _shake_hands(loop, sock)
             return Wire(loop, sock, context)

@@ -39,13 +39,16 @@ class Pool:
         """Send a request and return when its answer is whole; raise `TimeoutError` after so many seconds."""
         loop = asyncio.get_running_loop()
         started = loop.time()
-        wire = self._kept(context) or await self._dialler.open(context, min(CONNECT_LIMIT, limit / 2))
+        kept = self._kept(context)
+        wire = kept or await self._dialler.open(context, min(CONNECT_LIMIT, limit / 2))
         timer = loop.call_at(started + limit, wire.cut, TimeoutError())
         try:
             await wire.ask(request, answer)
         finally:
             timer.cancel()
         if not wire.closed:
+            if kept is None:
+                self._dialler.remember(wire)
             self._keep(loop, wire)
 
     async def stream(

@@ -60,6 +60,11 @@ class Wire:
         self._error: Exception = ConnectionAbortedError("the connection is closed")
         loop.add_reader(self._number, self._read)
 
+    @property
+    def session(self) -> ssl.SSLSession | None:
+        """What was agreed on with TLS, for connections that are opened later."""
+        return self._sock.session if isinstance(self._sock, ssl.SSLSocket) else None
+
     def close(self) -> None:
         """End the connection; whoever waits for an answer is told that there will be none."""
         self.cut(self._error)

@@ -10,16 +10,10 @@ import threading
 from collections import deque
 from typing import TYPE_CHECKING, Final
 
-from prometheus_client.core import HistogramMetricFamily
-from prometheus_client.registry import Collector
-from prometheus_client.utils import floatToGoString
-
 from pumice.server.metrics import series
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from prometheus_client.core import Metric
+    from collections.abc import Iterator, Sequence
 
 MOST: Final = 512  # values that wait to be counted
 
@@ -59,7 +53,7 @@ class Histogram:
             return cumulative, self._sum
 
 
-class Histograms(Collector):
+class Histograms:
     """All histograms of a table, by name and labels; one without labels is there from the start."""
 
     def __init__(self, table: Sequence[series.Series]) -> None:
@@ -78,16 +72,7 @@ class Histograms(Collector):
             )
         return self._made[name].setdefault(labels, Histogram(self._bounds[name]))
 
-    def describe(self) -> Iterable[Metric]:
-        """Describe nothing: the names are checked where the table is."""
-        return ()
-
-    def collect(self) -> Iterator[Metric]:
-        """Give every histogram."""
+    def all(self) -> Iterator[tuple[series.Series, Sequence[float], list[tuple[tuple[str, ...], Histogram]]]]:
+        """Give each series with its bounds and the histograms that were made of it, by their labels."""
         for name, each in self._table.items():
-            family = HistogramMetricFamily(name, each.help, labels=each.labels)
-            edges = [*map(floatToGoString, self._bounds[name]), "+Inf"]
-            for labels, histogram in list(self._made[name].items()):
-                counts, total = histogram.totals()
-                family.add_metric(labels, list(zip(edges, counts, strict=True)), total)
-            yield family
+            yield each, self._bounds[name], list(self._made[name].items())
