@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pumice.server.metrics import histograms, series
+from pumice.server.metrics import histograms, series, text_format
 
 TABLE = [each for each in series.SERIES if each.type == "histogram"]
 PLAIN = next(each for each in TABLE if not each.labels)
@@ -26,7 +26,7 @@ def test_what_is_scraped_is_what_the_library_itself_would_show(found):
     prometheus_client.disable_created_metrics()
     ours, theirs = prometheus_client.CollectorRegistry(), prometheus_client.CollectorRegistry()
     made = histograms.Histograms([PLAIN, LABELLED])
-    ours.register(made)
+    ours.register(text_format.Measured(made))
     library = {
         each.name: prometheus_client.Histogram(
             each.name, each.help, each.labels, registry=theirs, buckets=series.bounds(each)

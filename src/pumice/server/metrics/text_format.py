@@ -26,7 +26,7 @@ class TextFormat:
 
     def __init__(self, ask: Callable[[], Iterable[Sample]], histograms: Histograms) -> None:
         self._registry = prometheus_client.CollectorRegistry()
-        self._registry.register(_Measured(histograms))
+        self._registry.register(Measured(histograms))
         self._registry.register(_Board(ask))
         prometheus_client.ProcessCollector(registry=self._registry)
         prometheus_client.PlatformCollector(registry=self._registry)
@@ -45,7 +45,7 @@ class _Undescribed(Collector):
         return ()
 
 
-class _Measured(_Undescribed):
+class Measured(_Undescribed):
     """Histograms, as they are kept."""
 
     def __init__(self, histograms: Histograms) -> None:
