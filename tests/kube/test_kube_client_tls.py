@@ -22,7 +22,7 @@ from pumice.kube.access.endpoint import Connection
 from pumice.kube.access.tls import REREAD, KeyPair, Pem, Tls
 from pumice.kube.calls.aiohttp_channel import AiohttpChannel
 from pumice.kube.calls.client import Client
-from pumice.kube.calls.dialling import Dialler
+from pumice.kube.calls.dialling import Dialler, DiallingError
 from pumice.kube.calls.http_answers import Answer
 from pumice.kube.calls.pool import Pool
 from pumice.kube.calls.requests import Head, Request
@@ -140,12 +140,16 @@ def _server_context(serving):
 
 @contextlib.asynccontextmanager
 async def _resuming(contexts):
-    """Serve with the contexts in turn, one for each connection; give the port and whether each connection went on from an earlier one."""
+    """Serve with the contexts in turn, one for each connection, without one let it go at once; give the port and whether each connection went on from an earlier one."""
     resumed = []
 
     async def serve(reader, writer):
         with contextlib.suppress(OSError, asyncio.IncompleteReadError):
-            await writer.start_tls(contexts[len(resumed)])
+            if (context := contexts[len(resumed)]) is None:
+                resumed.append(None)
+                writer.close()
+                return
+            await writer.start_tls(context)
             resumed.append(writer.get_extra_info("ssl_object").session_reused)
             while await reader.readuntil(b"\r\n\r\n"):
                 writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
@@ -167,6 +171,26 @@ def test_connections_go_on_from_the_first_that_was_answered_and_others_certifica
                 await pool.exchange(asked, answer, context, 30)
                 assert answer.body == b"{}"
             assert resumed == [False, True, False, True, False]
+            for pool in pools:
+                pool.close()
+
+    asyncio.run(run())
+
+
+def test_after_a_connection_that_came_to_nothing_certificates_are_checked_again(authority, serving):
+    async def run():
+        used = _server_context(serving)
+        mine = Tls(authority=Pem("ca", path=authority.pair.certificate)).context()
+        asked = b"GET / HTTP/1.1\r\n\r\n"
+        async with _resuming([used, None, used, used]) as (port, resumed):
+            dialler = Dialler("127.0.0.1", port)
+            pools = [Pool(dialler) for _ in range(4)]
+            await pools[0].exchange(asked, Answer(1000), mine, 30)
+            with pytest.raises(DiallingError):
+                await pools[1].exchange(asked, Answer(1000), mine, 30)
+            for pool in pools[2:]:
+                await pool.exchange(asked, Answer(1000), mine, 30)
+            assert resumed == [False, None, False, True]
             for pool in pools:
                 pool.close()
 

@@ -71,6 +71,7 @@ class Dialler:
                 await _shake_hands(loop, sock)
             return Wire(loop, sock, context)
         except BaseException:
+            self._agreed = (None, None)  # a server, or whoever stands before it, may refuse just that
             sock.close()
             raise
 
