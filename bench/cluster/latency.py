@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import random
 import statistics
 import time
 from typing import TYPE_CHECKING
@@ -26,7 +27,10 @@ if TYPE_CHECKING:
     from pumice.kube.access.connection import Connection
 
 PODS = 100
-PAUSE = 0.15  # seconds between a bind and the next pod: the cluster is idle by then
+PAUSES = (
+    0.15,
+    0.35,
+)  # seconds between a bind and the next pod, anything between: the cluster is idle by then, and nobody's own pauses fall into step
 
 
 def measure(connection: Connection, kubeconfig: Path, folder: Path, *, peers_too: bool) -> list[Figure]:
@@ -98,7 +102,7 @@ async def _one(
     if group:
         manifest = load.group(group, 1)
         await client.create(kinds.POD_GROUP, manifest)
-    await asyncio.sleep(PAUSE)
+    await asyncio.sleep(random.Random(name).uniform(*PAUSES))  # noqa: S311  not a secret
     seen = bound(name)
     started = time.perf_counter()
     await client.create(kinds.POD, load.pod(name, group, scheduler=scheduler))

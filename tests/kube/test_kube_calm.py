@@ -97,6 +97,54 @@ def test_a_burst_is_told_of_when_it_is_over(pods, workers):
     assert [len(begun[verb]) for verb in ("bind", "patch", "create")] == [pods] * 3
 
 
+@settings(max_examples=20)
+@given(st.integers(1, 4), st.permutations([bind, report, note]), st.floats(0, 1))
+def test_what_is_told_of_a_bind_waits_for_it_also_after_a_quiet_while(pods, order, quiet):
+    async def scene(send):
+        send(note(-1))
+        await asyncio.sleep(1 + quiet)
+        for number in range(pods):
+            for make in order:
+                send(make(number))
+
+    begun = play(scene, workers=32)
+    decided = min(begun["bind"])
+    assert begun["bind"] == [decided] * pods
+    assert min(begun["patch"]) >= decided + TAKES
+    assert min(begun["create"][1:]) >= decided + 0.1
+    assert max(begun["create"] + begun["patch"]) <= decided + 0.2
+
+
+def test_a_report_waits_for_a_bind_that_hangs_until_another_is_done():
+    class HangingApi(SlowApi):
+        async def bind(self, namespace, name, *args, **options):
+            if name == "p0":
+                await asyncio.sleep(20)
+            return await super().bind(namespace, name, *args, **options)
+
+    async def whole():
+        api = HangingApi()
+        made = world.KubeWorld(api, workers=4)
+        running = asyncio.create_task(made.run(lambda _: None))
+        made.send(bind(0))
+        made.send(report(0))
+        await asyncio.sleep(1)
+        assert not api.begun["patch"]
+        made.send(bind(1))
+        await asyncio.sleep(1)
+        (first,) = api.begun["patch"]
+        assert 1 + TAKES <= first <= 1 + 3 * TAKES
+        made.send(report(1))
+        await asyncio.sleep(30)
+        (second,) = api.begun["patch"][1:]
+        assert 20 + TAKES <= second <= 20 + 3 * TAKES
+        running.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await running
+
+    virtual_loop.run(whole())
+
+
 def test_in_a_burst_that_does_not_end_events_and_reports_get_a_share_after_ten_seconds():
     begun = burst(16_000)
     end = max(begun["bind"])

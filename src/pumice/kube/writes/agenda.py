@@ -11,7 +11,7 @@
 ```
 
 What this rests on: effects on one object never overtake each other, and at most one of them is in flight. Effects on different objects run side
-by side: binds, evictions, reads and creations first, patches of statuses with a fair share beside them, and reports when it is calm: what is written on pods that
+by side: binds, evictions, reads and creations first, patches of statuses with a fair share beside them, and reports when it is calm, after what was decided with them: what is written on pods that
 wait, most of which will not be true any more, and how groups fare that have pods, for which nobody waits and which costs a server as much as three binds. Where it
 is never calm, they get a small share, and the longer a server takes to answer, whoever keeps it busy, the fewer of them are in flight at once. A patch that nobody has begun is left out if another one says all that it says, or for as long as its pod is being bound: so
 a server that is too slow for everything gets less to do, and not more. A bind that has to wait for volumes goes a way of its own, so that nobody waits behind it.
@@ -49,6 +49,7 @@ class Agenda:
         self._turn = 0
         self._urgent_in_flight = 0
         self._reports_in_flight = 0
+        self._moved_on = True  # whether an urgent effect was performed since the first of the reports that wait
         self.most_reports = MOST_REPORTS
         self.waiting = 0
 
@@ -58,9 +59,14 @@ class Agenda:
         return not self._urgent and self._urgent_in_flight <= _FEW
 
     @property
+    def _takes_reports(self) -> bool:
+        """Tell whether a report may go: not beside a bind that was decided with it, if that is all there is to do."""
+        return self.is_calm and (self._moved_on or not self._urgent_in_flight)
+
+    @property
     def on_offer(self) -> int:
         """How many workers would find something to do, at most: what waits behind its object or for a calm moment does not count."""
-        room = max(0, self.most_reports - self._reports_in_flight) if self.is_calm else 0
+        room = max(0, self.most_reports - self._reports_in_flight) if self._takes_reports else 0
         return len(self._urgent) + len(self._status) + min(room, len(self._reports))
 
     def put(self, effect: Answerable) -> list[Patch]:
@@ -98,6 +104,8 @@ class Agenda:
 
     def _line_up(self, key: _Object, effect: Answerable) -> None:
         if isinstance(effect, Patch):
+            if effect.reports and not self._reports:
+                self._moved_on = False
             self._line_of(effect)[key] = effect
         elif isinstance(effect, Bind) and effect.volumes:
             self._patient.append(effect)
@@ -117,7 +125,7 @@ class Agenda:
             effect = self._urgent.popleft()
         if effect is None:
             effect = _first(self._status)
-        if effect is None and self.is_calm:
+        if effect is None and self._takes_reports:
             effect = self._next_report()
         self.waiting -= effect is not None
         return effect
@@ -147,6 +155,7 @@ class Agenda:
             self._reports_in_flight -= effect.reports
         elif not (isinstance(effect, Bind) and effect.volumes):
             self._urgent_in_flight -= 1
+            self._moved_on = True
         key = _object(effect)
         queue = self._behind[key]
         if queue:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _VOLUME_SLOTS = 256
 _EVENT_SHARE = 0.02  # events per effect that was performed, while there are urgent ones
 _EVENT_CREDIT = 8.0
-_CALM = 0.1  # seconds for which it has to be calm, and after an effect, before events flow freely
+_CALM = 0.1  # seconds for which it has to be calm, and the first of some events waits, before they flow freely
 _BURST = 10.0  # seconds for which a burst may last before events and reports get a share beside it
 _MANY = 0.5  # of the workers: while as many are at work, answers are gathered
 _LULL = 0.1  # for that part of the time that a write takes
@@ -64,7 +64,6 @@ class WorkerPool:
         self._credit = 0.0
         self._calm_from = 0.0
         self._last_calm = 0.0
-        self._finished = 0.0
         self._takes = 0.0  # seconds that a worker waits for its answer, of late
         self._timer: asyncio.TimerHandle | None = None
 
@@ -74,7 +73,8 @@ class WorkerPool:
         """Queue an effect; once the workers stop, it is refused."""
         if isinstance(effect, effects.Note):
             if not self._events.waiting:
-                self._calm_from = max(self._calm_from, self._finished + _CALM)
+                # What is decided in the same cycle goes first.
+                self._calm_from = max(self._calm_from, asyncio.get_running_loop().time() + _CALM)
             self._events.put(effect)
         elif self._stopping:
             self._refuse(effect)
@@ -204,9 +204,8 @@ class WorkerPool:
                     self.put(patch)
         self._answer(outcome)
         self._credit = min(self._credit + _EVENT_SHARE, _EVENT_CREDIT)
-        self._finished = asyncio.get_running_loop().time()
         if not self.agenda.is_calm:
-            self._calm_from = self._finished + _CALM
+            self._calm_from = asyncio.get_running_loop().time() + _CALM
         self._start_patient()
         self._tell_in_calm()
 
