@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from pumice.api import kinds, quantity
+import itertools
 
-NAMES = CPU, MEMORY, PLACES = ("cpu", "memory", "pods")
+from pumice.api import kinds, quantity
+from tests.storm import device_objects, objects, taints
+
+NAMES = CPU, MEMORY, PLACES, GPUS = ("cpu", "memory", "pods", objects.GPU)
 _MATCHES = {"any": ("small", "large"), "large": ("large",)}  # by class: sizes of devices
 
 
@@ -14,12 +17,14 @@ def offered(node):
 
 
 def asked(pod):
-    """What a pod asks for, devices left out."""
+    """What a pod asks for, devices left out; GPUs only if it asks for any."""
     found = {CPU: 0, MEMORY: 0, PLACES: 1}
     for container in pod["spec"]["containers"]:
         requests = container.get("resources", {}).get("requests", {})
         for name in (CPU, MEMORY):
             found[name] += _read(name, requests)
+        if GPUS in requests:
+            found[GPUS] = found.get(GPUS, 0) + _read(GPUS, requests)
     return found
 
 
@@ -67,6 +72,7 @@ class Devices:
     """What drivers offer and claims have, as it is stored."""
 
     def __init__(self, store):
+        self._store = store
         self._given = {each for claim in store.scan(kinds.RESOURCE_CLAIM) for each in given(claim)}
         self._classes = {each["metadata"]["name"] for each in store.scan(kinds.DEVICE_CLASS)}
         self._pools = {}
@@ -74,23 +80,30 @@ class Devices:
             self._pools.setdefault(each["spec"]["nodeName"], []).append(each["spec"])
 
     def free(self, node):
-        """How many devices of each class a node has that nobody was given: none where its driver is changing what it says."""
+        """How many devices of each class a node has that nobody was given, for who bears no taints and who bears some: none where its driver is changing what it says."""
         slices = self._pools.get(node, [])
         newest = max((each["pool"]["generation"] for each in slices), default=0)
         current = [each for each in slices if each["pool"]["generation"] == newest]
         if any(each["pool"]["resourceSliceCount"] != len(current) for each in current):
             return {}
-        sizes = [
-            size(device)
+        left = [
+            (size(device), list(taints.now(self._store, taints.place(each, device))))
             for each in current
             for device in each.get("devices", ())
-            if (each["driver"], each["pool"]["name"], device["name"]) not in self._given
+            if taints.place(each, device) not in self._given
         ]
         return {
-            f"class {name}": sum(each in matching for each in sizes)
-            for name, matching in _MATCHES.items()
+            _key(name, borne): sum(
+                each in _MATCHES[name] and all(taints.borne(taint, borne) for taint in tainted)
+                for each, tainted in left
+            )
+            for name, borne in itertools.product(_MATCHES, ((), (device_objects.BUSY,)))
             if name in self._classes
         }
+
+
+def _key(name, borne):
+    return f"class {name}" + "".join(f", {each} or not" for each in borne)
 
 
 def size(device):
@@ -109,7 +122,20 @@ def given(claim):
     return [(each["driver"], each["pool"], each["device"]) for each in results]
 
 
+def _exactly(claim):
+    return [each["exactly"] for each in claim["spec"]["devices"]["requests"]]
+
+
 def requested(claim):
-    """How many devices of which class a claim asks for."""
-    exactly = [each["exactly"] for each in claim["spec"]["devices"]["requests"]]
-    return sums({f"class {each['deviceClassName']}": each.get("count", 1)} for each in exactly)
+    """How many devices of which class a claim asks for, by the taints that it bears."""
+    return sums({_key(each["deviceClassName"], tolerated(claim)): each.get("count", 1)} for each in _exactly(claim))
+
+
+def classes(claim):
+    """Name the classes that a claim asks for, as often as it does."""
+    return [each["deviceClassName"] for each in _exactly(claim) for _ in range(each.get("count", 1))]
+
+
+def tolerated(claim):
+    """Name the keys of the taints that a claim bears."""
+    return tuple(each["key"] for exactly in _exactly(claim) for each in exactly.get("tolerations", ()))

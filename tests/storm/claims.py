@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pumice.api import kinds
 from pumice.sim.identity import Key
-from tests.storm import amounts
+from tests.storm import amounts, taints
 
 _OVER = ("Succeeded", "Failed")
 
@@ -22,24 +22,41 @@ class Claims:
         self._world = world
         self._complain = complain
         self._offered = {}  # by device: which sizes it had
+        self._had = {}  # by uid of a claim: the devices that it had last
+        self._taints = taints.Taints(world)
 
     def forget(self):
         """Forget devices that nobody offers any more."""
         self._offered.clear()
+        self._had.clear()
+        self._taints.forget()
         for each in self._world.store.scan(kinds.RESOURCE_SLICE):
             self._note(each["spec"])
 
     def seen(self, key, event_type, manifest):
         """Hear of a change that was stored."""
+        if key.kind in (kinds.RESOURCE_SLICE, kinds.DEVICE_TAINT_RULE):
+            self._taints.seen(key, event_type, manifest)
         if key.kind is kinds.RESOURCE_SLICE:
             self._note(manifest["spec"])
-        elif key.kind is kinds.RESOURCE_CLAIM and event_type != "DELETED" and amounts.given(manifest):
-            self._given(manifest)
+        elif key.kind is kinds.RESOURCE_CLAIM and event_type != "DELETED":
+            self._chosen(manifest)
+            if amounts.given(manifest):
+                self._given(manifest)
 
     def _note(self, spec):
         for device in spec.get("devices", ()):
             place = (spec["driver"], spec["pool"]["name"], device["name"])
             self._offered.setdefault(place, set()).add(amounts.size(device))
+
+    def _chosen(self, claim):
+        """See that devices which were given just now bear no taint that their claim does not, by what somebody may know."""
+        uid, had = claim["metadata"]["uid"], amounts.given(claim)
+        for device in had if had != self._had.get(uid) else ():
+            away = self._taints.keeps_away(device, amounts.tolerated(claim), self._world.oracle.known_since())
+            if away:
+                self._complain("tainted", f"{claim['metadata']['name']} is given {device}, which is tainted {away}")
+        self._had[uid] = had
 
     def _given(self, claim):
         name, had = claim["metadata"]["name"], amounts.given(claim)
@@ -49,11 +66,11 @@ class Claims:
                 self._complain("device", f"{name} and {other['metadata']['name']} both have {sorted(shared)}")
         if len(set(had)) < len(had):
             self._complain("device", f"{name} has a device twice: {had}")
-        for wanted, count in amounts.requested(claim).items():
-            kind = wanted.removeprefix("class ")
+        wanted = amounts.classes(claim)
+        for kind, count in ((kind, wanted.count(kind)) for kind in sorted(set(wanted))):
             right = [each for each in had if any(amounts.matches(kind, size) for size in self._offered.get(each, ()))]
             if len(right) != count or len(had) != count:
-                self._complain("wrong device", f"{name} asks for {count} of {wanted} and has {had}, {right} are such")
+                self._complain("wrong device", f"{name} asks for {count} of {kind} and has {had}, {right} are such")
 
     def bound(self, pod):
         """Hear that a pod has got a node: everything that it claims is there, and for it."""
@@ -86,15 +103,27 @@ class Claims:
         return (min(tied, default=""), amounts.sums(wanted)) if len(tied) < 2 else None
 
     def judge(self):
-        """See that nobody who is gone keeps devices."""
+        """See that nobody who is gone keeps devices, and nobody stays on those that must be left."""
         for claim in self._world.store.scan(kinds.RESOURCE_CLAIM):
             metadata, status = claim["metadata"], claim.get("status") or {}
             for each in status.get("reservedFor") or ():
                 if not self._may_use(metadata["namespace"], each):
                     self._complain("kept", f"claim {metadata['name']} is reserved for {each['name']}, which is gone")
+                elif must := self._must_leave(claim):
+                    self._complain("stays", f"{each['name']} uses {metadata['name']}, which has {must}")
             for owner in metadata.get("ownerReferences") or ():
                 if owner["kind"] == "Pod" and not self._may_use(metadata["namespace"], owner):
                     self._complain("kept", f"claim {metadata['name']} was made for {owner['name']}, which is gone")
+
+    def _must_leave(self, claim):
+        """Name the devices of a claim that everybody has to leave who does not bear their taints."""
+        keys = amounts.tolerated(claim)
+        return [
+            device
+            for device in amounts.given(claim)
+            for taint in taints.now(self._world.store, device)
+            if taint["effect"] == taints.LEAVES and not taints.borne(taint, keys)
+        ]
 
     def _may_use(self, namespace, named):
         pod = self._find(kinds.POD, namespace, named["name"])

@@ -9,17 +9,41 @@ CLASSES = {  # by name: what a device must be
     "any": f'device.driver == "{DRIVER}"',
     "large": f'device.driver == "{DRIVER}" && device.attributes["{DRIVER}"].size == "large"',
 }
-WANTED = {"one": ("any", 1), "two": ("any", 2), "one-large": ("large", 1)}  # by template: class and count
+BUSY = "busy"  # the key of taints that some claims tolerate
+WANTED = {  # by template: class, count and the key of taints that are tolerated
+    "one": ("any", 1, ""),
+    "two": ("any", 2, ""),
+    "one-large": ("large", 1, ""),
+    "one-busy": ("any", 1, BUSY),
+}
 SIZES = ("small", "large")
+KEYS = (BUSY, "sick")
+EFFECTS = ("NoSchedule", "NoExecute", "None")
 
 
-def slices(node, sizes, generation, parts):
-    """What a driver says of a node's devices, in so many parts of one pool."""
+def taint(rng):
+    """Draw a taint."""
+    return {"key": rng.choice(KEYS), "effect": rng.choice(EFFECTS)}
+
+
+def taint_rule(name, selector, given):
+    return {
+        "apiVersion": kinds.DEVICE_TAINT_RULE.api_version,
+        "kind": "DeviceTaintRule",
+        "metadata": {"name": name},
+        "spec": {"deviceSelector": selector, "taint": given},
+    }
+
+
+def slices(node, sizes, generation, parts, taints=()):
+    """What a driver says of a node's devices, in so many parts of one pool; `taints` are of the first ones."""
     devices = [
         {"name": f"dev{number}", "attributes": {"size": {"string": size}}}
         for number, size in enumerate(sizes)
         if size is not None
     ]
+    for device, given in zip(devices, taints):  # noqa: B905  the rest has none
+        device["taints"] = given
     for part in range(parts):
         pool = {"name": node, "generation": generation, "resourceSliceCount": parts}
         yield {
@@ -40,8 +64,10 @@ def device_class(name):
 
 
 def _asked(wanted):
-    name, count = WANTED[wanted]
-    return {"devices": {"requests": [{"name": "r", "exactly": {"deviceClassName": name, "count": count}}]}}
+    name, count, borne = WANTED[wanted]
+    tolerations = {"tolerations": [{"key": borne, "operator": "Exists"}]} if borne else {}
+    exactly = {"deviceClassName": name, "count": count, **tolerations}
+    return {"devices": {"requests": [{"name": "r", "exactly": exactly}]}}
 
 
 def template(namespace, wanted):

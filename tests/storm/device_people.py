@@ -11,6 +11,7 @@ SLICES = f"{_RESOURCES}/resourceslices"
 CLASSES = f"{_RESOURCES}/deviceclasses"
 TEMPLATES = f"{_RESOURCES}/namespaces/{objects.NAMESPACE}/resourceclaimtemplates"
 CLAIMS = f"{_RESOURCES}/namespaces/{objects.NAMESPACE}/resourceclaims"
+RULES = f"/apis/{kinds.DEVICE_TAINT_RULE.api_version}/devicetaintrules"
 WANTED = tuple(device_objects.WANTED)
 
 
@@ -24,17 +25,25 @@ class DevicePeople:
         self._pods = 0
         self._slices = {}  # by node: what its driver says in the end
         self._generations = {}
+        self._rules = 0
 
     def offer(self, node, rng):
         """Draw what a driver says of the devices of a node."""
         generation = self._generations[node] = self._generations.get(node, 0) + 1
         sizes = [rng.choice((*device_objects.SIZES, None)) for _ in range(rng.randint(1, 4))]
-        self._slices[node] = list(device_objects.slices(node, sizes, generation, rng.choice((1, 1, 2))))
+        taints = [[device_objects.taint(rng)] if rng.random() < 0.2 else [] for _ in sizes]
+        self._slices[node] = list(device_objects.slices(node, sizes, generation, rng.choice((1, 1, 2)), taints))
         return self._slices[node]
 
     def acts(self):
         """Give what they do, and how often each is done."""
-        return {self.flap_devices: 4, self.claim: 5, self.claim_again: 3, self.redefine_devices: 1}
+        return {
+            self.flap_devices: 4,
+            self.claim: 5,
+            self.claim_again: 3,
+            self.redefine_devices: 1,
+            self.taint_devices: 4,
+        }
 
     async def flap_devices(self, client, rng):
         """Let what a driver says of a node go and come back, at once or slice by slice, with other devices."""
@@ -81,6 +90,21 @@ class DevicePeople:
         await client.request("DELETE", f"{path}/{body['metadata']['name']}")
         await self._wait(rng.choice((0.5, 2.0, 8.0)))
         await client.request("POST", path, body=body)
+
+    async def taint_devices(self, client, rng):
+        """Taint some devices by a rule, perhaps otherwise after a while, and mostly take it back."""
+        name, pool = f"t{self._rules}", rng.choice(sorted(self._slices) or ["n0"])
+        self._rules += 1
+        some = {"driver": device_objects.DRIVER, "pool": pool, "device": rng.choice(("dev0", "dev1"))}
+        selector = {part: value for part, value in some.items() if rng.random() < 0.5}
+        made = device_objects.taint_rule(name, selector, device_objects.taint(rng))
+        await client.request("POST", RULES, body=made)
+        await self._wait(rng.choice((0.3, 2.0, 8.0)))
+        if rng.random() < 0.4:
+            await client.patch(kinds.DEVICE_TAINT_RULE, "", name, {"spec": {"taint": device_objects.taint(rng)}})
+            await self._wait(rng.choice((0.3, 2.0, 8.0)))
+        if rng.random() < 0.8:
+            await client.request("DELETE", f"{RULES}/{name}")
 
     async def put_right(self, client):
         """Let everything be there that devices need."""

@@ -40,6 +40,7 @@ class Life:
         self.rng = loops.chance(seed, "life")
         self._outside = loops.context_of("world")
         self._silent = self.rng.random() < 0.2  # watches that are silent stay so when the weather is fair again
+        self.world.oracle.silent = self._silent
         self._people = People(seed, self.world, self._happens)
         self._disasters = Disasters(self.world)
         kept, asked, policy = self.rng.random() < 0.4, self.rng.random() < 0.3, self.rng.choice(("Fail", "Ignore"))

@@ -9,6 +9,8 @@ NAMESPACE = "a"
 HOME = "kube-system"
 CONFIGURATION = "pumice"
 PRIORITIES = {"low": 1, "high": 100}
+GPU = "nvidia.com/gpu"
+GPUS = (0, 0, 2, 4)  # that a kubelet may report
 _TIERS = """
 tiers:
 - plugins:
@@ -29,25 +31,26 @@ GOOD = tuple(
 BAD = ("actions: [", 'actions: "enqueue, alocate"\ntiers: []', "tiers: 3", "", "\0", "x" * 2000)
 
 
-def node(name, cpu, memory=64, places=110):
-    amounts = {"cpu": str(cpu), "memory": f"{memory}Gi", "pods": str(places)}
+def node(name, cpu, memory=64, places=110, gpus=0):
+    amounts = {"cpu": str(cpu), "memory": f"{memory}Gi", "pods": str(places), **({GPU: str(gpus)} if gpus else {})}
     status = {"allocatable": amounts, "capacity": amounts, "conditions": [{"type": "Ready", "status": "True"}]}
     return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}, "status": status}
 
 
 def small_or_not(rng):
-    """Draw the memory of a node and how many pods it takes: now and then so few that one of them is what keeps pods away."""
-    return rng.choice((64, 64, 4)), rng.choice((110, 110, 4))
+    """Draw the memory of a node, how many pods it takes and how many GPUs it has: now and then so few that one of them is what keeps pods away."""
+    return rng.choice((64, 64, 4)), rng.choice((110, 110, 4)), rng.choice(GPUS)
 
 
-def pod_spec(cpu, memory=0, claims=()):
+def pod_spec(cpu, memory=0, claims=(), gpus=0):
     """What a pod asks for; `claims` name claims or templates as its spec does."""
-    requests = {"cpu": str(cpu), **({"memory": f"{memory}Gi"} if memory else {})}
+    extended = {GPU: str(gpus)} if gpus else {}
+    requests = {"cpu": str(cpu), **({"memory": f"{memory}Gi"} if memory else {}), **extended}
     made = {
         "schedulerName": "volcano",
         "restartPolicy": "Never",
         "terminationGracePeriodSeconds": 1,
-        "containers": [{"name": "c", "image": "x", "resources": {"requests": requests}}],
+        "containers": [{"name": "c", "image": "x", "resources": {"requests": requests, "limits": extended}}],
     }
     if claims:
         made["resourceClaims"] = [{"name": f"d{number}", **each} for number, each in enumerate(claims)]
@@ -91,8 +94,8 @@ def batch_job(name, count, at_once, seconds, spec, *, indexed=False):
     }
 
 
-def job(name, tasks, least, *, queue="default", priority=""):
-    """A Job; `tasks` are (replicas, spec, seconds) each, or cpu instead of a spec."""
+def job(name, tasks, least, *, queue="default", priority="", kept=None):
+    """A Job, `kept` for so many seconds after its end; `tasks` are (replicas, spec, seconds) each, or cpu instead of a spec."""
     made = []
     for number, (replicas, spec, seconds) in enumerate(tasks):
         spec = spec if isinstance(spec, dict) else pod_spec(spec)  # noqa: PLW2901
@@ -101,6 +104,8 @@ def job(name, tasks, least, *, queue="default", priority=""):
     spec["policies"] = [{"event": "PodEvicted", "action": "RestartJob"}]
     if priority:
         spec["priorityClassName"] = priority
+    if kept is not None:
+        spec["ttlSecondsAfterFinished"] = kept
     return {
         "apiVersion": kinds.JOB.api_version,
         "kind": "Job",

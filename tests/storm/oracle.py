@@ -1,10 +1,11 @@
 """What must hold, judged by what the API server stored and what was sent to it, and by nothing that the programs under test say of themselves.
 
-- A node never holds more than it offers, of anything, by binds that are decided on what it offered within the last while.
+- A node never holds more than it offers, of anything that a bind asks for, by binds that are decided on what it offered within the last while.
 - Whoever writes as a scheduler or as controllers holds the Lease of that office at the moment of sending, or nobody else has taken it.
 - Of two installations for the same pods only one writes at a time.
 - No pod of a Job exists twice: of a task never more than it has replicas are alive (`workloads.py`); a Job counts its retries one by one.
-- Nobody has a device of another or keeps one for ever, and no pod is bound before it has what it claims (`claims.py`).
+- Nobody has a device of another or keeps one for ever, no pod is bound before it has what it claims, and nobody is given a device whose taint it does not tolerate, or stays on one that it has to leave (`claims.py`).
+- A Job is gone when it has said that it may go (`workloads.py`).
 - Evictions say for whom, and come about (`evictions.py`); writes change something, and older releases read them (`economy.py`).
 - When the weather has been fair for a while: every program runs, no gang is bound in part, nobody waits who fits, nobody is left whose owner is gone, and nothing is written any more.
 """
@@ -50,7 +51,10 @@ class Oracle:
         self.economy = economy.Economy(world, self.complain)
         self.claims = claims.Claims(world, self.complain)
         self.workloads = workloads.Workloads(world, self.complain)
+        self.silent = False  # whether watches stay silent when the weather is fair again
         self._lost = set()  # groups of which a pod was gone or failed
+        self._holders = {}  # of Leases
+        self.successions = []  # moments at which somebody else has got a Lease
         self.stirred = []  # moments at which a kubelet has said something new of a pod, or a pod was gone
 
     def complain(self, rule, text):
@@ -62,6 +66,7 @@ class Oracle:
         self.broken.clear()
         self.writes.clear()
         self.stirred.clear()
+        self.successions.clear()
         self._scheduled.clear()
         self.diary.entries.clear()
         self.claims.forget()
@@ -69,8 +74,8 @@ class Oracle:
             kept.clear()
         for changes in self.offers.values():
             del changes[:-1]
-        self.evictions.forget()
-        self.economy.forget()
+        for part in (self.evictions, self.economy, self.workloads):
+            part.forget()
 
     # -- while it lasts ----------------------------------------------------------------------------------------
 
@@ -108,27 +113,39 @@ class Oracle:
 
     def seen(self, key, event_type, manifest):
         """Hear of a change that was stored."""
+        if key.kind is kinds.LEASE:
+            self._office(key.name, manifest["spec"].get("holderIdentity") or "")
         if key.kind is kinds.LEASE or key.kind is kinds.EVENT:
             return
         if event_type != "DELETED":
             self.economy.seen(key, manifest)
         if key.kind is kinds.JOB:
             self._counted(key, manifest)
-        if key.kind is kinds.POD:
-            phase = "" if event_type == "DELETED" else manifest.get("status", {}).get("phase", "")
-            if phase != self._phases.get(key, "Pending") or event_type == "ADDED":
-                self.stirred.append(self._world.loop.now)
-            self._phases[key] = phase
-            if phase in ("", "Failed"):
-                kind, name = group_of(manifest)
-                self._lost.add((kind, key.namespace, name))
+            if event_type != "DELETED":
+                self.workloads.seen(manifest)
         self.claims.seen(key, event_type, manifest)
         if key.kind is kinds.NODE:
             self._offered(key, event_type, manifest)
-        elif key.kind is kinds.POD and event_type == "MODIFIED":
-            self._bound(manifest)
-        elif key.kind is kinds.POD and event_type == "ADDED":
-            self.workloads.created(manifest, self.alive())
+        elif key.kind is kinds.POD:
+            self._went_on(key, event_type, manifest)
+            if event_type == "MODIFIED":
+                self._bound(manifest)
+            elif event_type == "ADDED":
+                self.workloads.created(manifest, self.alive())
+
+    def _went_on(self, key, event_type, manifest):
+        phase = "" if event_type == "DELETED" else manifest.get("status", {}).get("phase", "")
+        if phase != self._phases.get(key, "Pending") or event_type == "ADDED":
+            self.stirred.append(self._world.loop.now)
+        self._phases[key] = phase
+        if phase in ("", "Failed"):
+            kind, name = group_of(manifest)
+            self._lost.add((kind, key.namespace, name))
+
+    def _office(self, office, holder):
+        if holder != self._holders.get(office):
+            self._holders[office] = holder
+            self.successions.append(self._world.loop.now)
 
     def _counted(self, key, manifest):
         retries, uid = manifest.get("status", {}).get("retryCount", 0), manifest["metadata"]["uid"]
@@ -144,12 +161,18 @@ class Oracle:
 
     def _most_offered(self, node):
         """What a node offered at most within the time that a view may be old."""
-        since = self._world.loop.now - VIEW
+        since = self.known_since()
         changes = self.offers.get(node, [])
         late = [offered for moment, offered in changes if moment >= since]
         before = [offered for moment, offered in changes if moment < since]
         seen = late + before[-1:]
         return {name: max(each.get(name, 0) for each in seen) for name in amounts.NAMES} if seen else {}
+
+    def known_since(self):
+        """Give the moment before which nobody may have looked last: in fair weather everybody knows soon what was written, unless watches are silent."""
+        now, fair = self._world.loop.now, self.economy.fair_since
+        knows = fair is not None and not self.silent and now > fair + economy.SETTLED
+        return now - (economy.SETTLED if knows else VIEW)
 
     def _bound(self, pod):
         node = pod["spec"].get("nodeName")
@@ -161,7 +184,7 @@ class Oracle:
         self.claims.bound(pod)
         held = amounts.sums(amounts.asked(each) for each in self.alive() if each["spec"].get("nodeName") == node)
         most = self._most_offered(node)
-        for name in amounts.lacking(held, most):
+        for name in amounts.lacking({name: held[name] for name in amounts.asked(pod)}, most):
             told = (
                 f"{pod['metadata']['name']} is bound to {node}, which holds {held[name]} of {most.get(name, 0)} {name}"
             )
@@ -203,11 +226,12 @@ class Oracle:
     def _answers_to_something(self, write):
         """Tell whether something has happened shortly before."""
         moment, _, method, path = write
-        # A Job repeats why its group waits.
+        # A Job repeats why its group waits. What has changed while nobody led is news to whoever does so next.
         of_status = path.endswith("/status") and ("/pods/" in path or "/jobs/" in path)
         gives_reason = method == "PATCH" and ("/podgroups/" in path or of_status)
         patience = AFTERMATH + (PUT_OFF if gives_reason else 0)
-        return any(moment - patience <= each <= moment for each in self.stirred)
+        reasons = [*self.stirred, *(self.successions if gives_reason else ())]
+        return any(moment - patience <= each <= moment for each in reasons)
 
     def judge_gangs(self):
         groups = {}

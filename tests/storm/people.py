@@ -26,6 +26,7 @@ class People:
         self._happens = happens
         self.jobs = []
         self.nodes = []
+        self._gpus = {}  # by node: what its kubelet has reported last
         self.devices = DevicePeople(self._wait, self._there)
         self._plain = PlainPeople()
 
@@ -60,6 +61,7 @@ class People:
             self._redefine: 2,
             self._define_otherwise: 1,
             self._report_wrongly: 2,
+            self._report_gpus: 5,
             **self._plain.acts(),
             **self.devices.acts(),
         }
@@ -72,7 +74,9 @@ class People:
             self._redefine,
             self._define_otherwise,
             self._report_wrongly,
+            self._report_gpus,
             self.devices.flap_devices,
+            self.devices.taint_devices,
             self.devices.claim_again,
             self.devices.redefine_devices,
         ):
@@ -103,7 +107,22 @@ class People:
         chosen, cpu = rng.choice(self.nodes), rng.choice((2, 4, 8, 8))
         await client.request("DELETE", f"/api/v1/nodes/{chosen}")
         await self._wait(rng.choice((0.0, 0.01, 1.0, 5.0)))
-        await client.create(kinds.NODE, objects.node(chosen, cpu, *objects.small_or_not(rng)))
+        made = objects.node(chosen, cpu, *objects.small_or_not(rng))
+        self._gpus[chosen] = made["status"]["allocatable"].get(objects.GPU)
+        await client.create(kinds.NODE, made)
+
+    async def _report_gpus(self, client, rng):
+        """Let a kubelet report as many GPUs as its plugin knows of, which loses sight of them and finds them again."""
+        chosen = rng.choice(self.nodes)
+        for _ in range(rng.randint(1, 3)):
+            self._gpus[chosen] = rng.choice((None, "0", "1", "2", "4"))
+            await self._report(client, chosen)
+            await self._wait(rng.choice((0.0, 0.5, 5.0)))
+
+    async def _report(self, client, node):
+        amounts = {objects.GPU: self._gpus.get(node)}
+        body = {"status": {"allocatable": amounts, "capacity": amounts}}
+        await client.patch(kinds.NODE, "", node, body, subresource="status")
 
     async def _flap(self, client, rng):
         chosen = rng.choice(self.nodes)
@@ -177,6 +196,8 @@ class People:
                         "spec": {"unschedulable": False},
                     }
                     await client.patch(kinds.NODE, "", name, body)
+                    if name in self._gpus:
+                        await self._report(client, name)
                 await self.devices.put_right(client)
                 right = True
             except errors.KubeError as error:
@@ -197,6 +218,5 @@ class People:
         tasks = [(rng.randint(1, 4), asked(rng), rng.choice(SECONDS)) for _ in range(rng.randint(1, 2))]
         total = sum(each[0] for each in tasks)
         least = rng.choice((total, total, 1, max(1, total - 1)))
-        return objects.job(
-            name, tasks, least, queue=rng.choice(("default", "other")), priority=rng.choice(("", "low", "high"))
-        )
+        queue, priority = rng.choice(("default", "other")), rng.choice(("", "low", "high"))
+        return objects.job(name, tasks, least, queue=queue, priority=priority, kept=rng.choice((None, None, 0, 5, 20)))

@@ -10,10 +10,11 @@ SECONDS = (3, 10, 30)  # that pods run
 
 
 def asked(rng, claims=None):
-    """Draw what a pod asks for; now and then a device, by a claim of its own."""
+    """Draw what a pod asks for; now and then a device, by a claim of its own, or GPUs."""
     if claims is None:
         claims = [{"resourceClaimTemplateName": rng.choice(tuple(device_objects.WANTED))}] if rng.random() < 0.3 else ()
-    return objects.pod_spec(rng.choice((1, 1, 2, 3)), rng.choice((0, 0, 1, 2)), claims)
+    gpus = rng.choice((1, 2)) if rng.random() < 0.15 else 0
+    return objects.pod_spec(rng.choice((1, 1, 2, 3)), rng.choice((0, 0, 1, 2)), claims, gpus)
 
 
 class PlainPeople:

@@ -185,6 +185,19 @@ def test_who_writes_again_after_a_rival_has_written_is_seen(made):
     assert rules(made) == ["rivals"]
 
 
+@pytest.mark.parametrize(
+    ("led", "path", "told"),
+    [(1000.0, "podgroups/g", []), (900.0, "podgroups/g", ["quiet"]), (1000.0, "pods/p/binding", ["quiet"])],
+)
+def test_reasons_that_nobody_has_asked_for_are_seen_but_of_who_has_just_begun_to_lead(made, led, path, told):
+    made.loop.now = led
+    lead(made, "volcano", "sched-a#1")
+    made.loop.now = 1060.0
+    made.oracle.sent("sched-a#1", f"PATCH /apis/x/v1/namespaces/a/{path} HTTP/1.1\r\n".encode(), "")
+    made.oracle.judge(1050.0)
+    assert [rule for rule in rules(made) if rule == "quiet"] == told
+
+
 # -- what writes cost ------------------------------------------------------------------------------------------------
 
 

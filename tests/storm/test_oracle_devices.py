@@ -6,7 +6,7 @@ import pytest
 
 from pumice.api import kinds
 from pumice.sim.identity import Key
-from tests.storm import amounts, device_objects, objects, world
+from tests.storm import amounts, device_objects, objects, oracle, workloads, world
 from tests.storm.test_oracle import bind, rules
 
 NODE_SELECTOR = {"nodeSelectorTerms": [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n0"]}]}]}
@@ -22,8 +22,8 @@ def made():
     return made
 
 
-def pod(made, name, *, cpu=1, memory=0, claims=(), owner=None, annotations=None, labels=None, **more):
-    manifest = objects.pod(name, 3, {**objects.pod_spec(cpu, memory, claims), **more})
+def pod(made, name, *, cpu=1, memory=0, gpus=0, claims=(), owner=None, annotations=None, labels=None, **more):
+    manifest = objects.pod(name, 3, {**objects.pod_spec(cpu, memory, claims, gpus), **more})
     manifest["metadata"]["labels"] = labels or {}
     manifest["metadata"]["annotations"] |= annotations or {}
     if owner is not None:
@@ -110,6 +110,54 @@ def test_pods_that_need_the_same_room_do_not_both_fit():
     assert not amounts.fit([("n1", {"cpu": 1})], free)
 
 
+def report(made, gpus):
+    made.store.patch_status(Key(kinds.NODE, "", "n0"), {"status": {"allocatable": {objects.GPU: gpus, "pods": "9"}}})
+
+
+@pytest.mark.parametrize(
+    ("reported", "told"), [("4", []), ("3", []), ("1", ["room"]), ("0", ["room"]), (None, ["room"])]
+)
+def test_more_gpus_than_a_node_has_are_seen(made, reported, told):
+    """That of two pods which came when there were four is no fault; who asks for none comes when there are none left."""
+    report(made, "4")
+    pod(made, "p", cpu=0, gpus=2)
+    bind(made, "p")
+    report(made, reported)
+    made.loop.now += oracle.VIEW + 1.0
+    pod(made, "other", cpu=0)
+    bind(made, "other")
+    assert rules(made) == []
+    made.store.delete(Key(kinds.POD, "a", "other"))
+    pod(made, "q", cpu=0, gpus=1)
+    bind(made, "q")
+    assert rules(made) == told
+
+
+def test_in_fair_weather_nobody_goes_long_by_what_a_node_had(made):
+    report(made, "1")
+    made.loop.now += 1.0
+    report(made, "0")
+    made.oracle.economy.fair_since = made.loop.now
+    made.loop.now += oracle.economy.SETTLED + 1.0
+    for name, silent, told in (("p", True, []), ("q", False, ["room"])):
+        made.oracle.silent = silent
+        pod(made, name, cpu=0, gpus=1)
+        bind(made, name)
+        assert rules(made) == told
+        made.store.delete(Key(kinds.POD, "a", name))
+
+
+def test_a_pod_that_waits_for_gpus_that_are_there_is_seen(made):
+    pod(made, "p", gpus=2)
+    assert waiting(made) == []
+    report(made, "2")
+    assert waiting(made) == ["fits"]
+    bind(made, "p")
+    report(made, "0")
+    pod(made, "q")
+    assert waiting(made) == ["fits"]  # who asks for none is not kept away where there are too few
+
+
 # -- gangs and Jobs of Kubernetes ------------------------------------------------------------------------------------
 
 
@@ -153,6 +201,22 @@ def test_what_is_left_of_a_job_of_kubernetes_is_seen(made):
     pod(made, "p", owner=gone)
     made.oracle.judge_owners()
     assert rules(made) == ["orphan"]
+
+
+@pytest.mark.parametrize(
+    ("kept", "phase", "told"),
+    [(5, "Completed", True), (5, "Running", False), (None, "Completed", False), (3600, "Completed", False)],
+)
+def test_a_job_that_stays_longer_than_it_said_is_seen(made, kept, phase, told):
+    made.create(objects.job("j", [(1, 1, 3)], 1, kept=kept))
+    key = Key(kinds.JOB, "a", "j")
+    for each in ("Completed", phase):
+        made.store.patch_status(key, {"status": {"state": {"phase": each}}})
+    made.oracle.workloads.judge()
+    assert rules(made) == []
+    made.loop.now += 5.0 + workloads.PATIENCE + 1.0
+    made.oracle.workloads.judge()
+    assert rules(made) == ["expired"] * told
 
 
 def test_a_job_that_miscounts_its_pods_is_seen(made):
@@ -225,6 +289,95 @@ def test_a_pod_that_waits_though_there_are_devices_for_it_is_seen(made):
     assert waiting(made) == ["fits"]
     claim(made, "d", "one-large")
     give(made, "d", "dev1")
+    assert waiting(made) == []
+
+
+SICK, BUSY = ({"key": key, "effect": "NoSchedule"} for key in ("sick", "busy"))
+
+
+def taint(made, name, given, **selector):
+    made.create(device_objects.taint_rule(name, selector, given))
+
+
+def long_after(made):
+    made.loop.now += oracle.VIEW + 1.0
+
+
+@pytest.mark.parametrize(
+    ("wanted", "given", "selector", "told"),
+    [
+        ("one", SICK, {}, ["tainted"]),
+        ("one", SICK, {"pool": "n0", "device": "dev0"}, ["tainted"]),
+        ("one", SICK, {"device": "dev1"}, []),
+        ("one", SICK, {"pool": "n1"}, []),
+        ("one", {**SICK, "effect": "NoExecute"}, {}, ["tainted"]),
+        ("one", {**SICK, "effect": "None"}, {}, []),
+        ("one-busy", SICK, {}, ["tainted"]),
+        ("one-busy", BUSY, {}, []),
+    ],
+)
+def test_a_device_that_a_rule_taints_is_given_to_who_tolerates_it(made, wanted, given, selector, told):
+    taint(made, "t", given, **selector)
+    long_after(made)
+    claim(made, "c", wanted)
+    give(made, "c", "dev0")
+    assert rules(made) == told
+
+
+@pytest.mark.parametrize(("device", "told"), [("dev0", ["tainted"]), ("dev1", [])])
+def test_a_device_that_its_driver_taints_is_given_to_nobody_else_either(made, device, told):
+    made.store.delete(Key(kinds.RESOURCE_SLICE, "", "n0-0"))
+    for each in device_objects.slices("n0", ("small", "large"), 2, 1, [[SICK]]):
+        made.create(each)
+    long_after(made)
+    claim(made, "c")
+    give(made, "c", device)
+    assert rules(made) == told
+
+
+@pytest.mark.parametrize("event", ["came", "went", "changed"])
+def test_by_what_was_of_late_a_device_may_be_given(made, event):
+    if event != "came":
+        taint(made, "t", SICK)
+        long_after(made)
+    key = Key(kinds.DEVICE_TAINT_RULE, "", "t")
+    if event == "came":
+        taint(made, "t", SICK)
+    elif event == "went":
+        made.store.delete(key)
+    else:
+        made.store.patch(key, {"spec": {"taint": BUSY}})
+        made.loop.now += 1.0
+        made.store.patch(key, {"spec": {"taint": SICK}})
+    made.loop.now += 1.0
+    for name, wanted, device, told in (("c", "one-busy", "dev0", []), ("d", "one", "dev1", ["tainted"])):
+        claim(made, name, wanted)
+        give(made, name, device)
+        assert rules(made) == (told if event == "changed" else [])
+
+
+def test_who_has_a_device_that_is_tainted_later_keeps_it_and_leaves_only_what_it_must(made):
+    claim(made, "c")
+    user = pod(made, "p", claims=[{"resourceClaimName": "c"}])
+    give(made, "c", "dev0", to=[user])
+    taint(made, "t", SICK)
+    long_after(made)
+    made.store.patch(Key(kinds.RESOURCE_CLAIM, "a", "c"), {"metadata": {"labels": {"x": "y"}}})
+    made.oracle.claims.judge()
+    assert rules(made) == []
+    made.store.patch(Key(kinds.DEVICE_TAINT_RULE, "", "t"), {"spec": {"taint": {**SICK, "effect": "NoExecute"}}})
+    made.oracle.claims.judge()
+    assert rules(made) == ["stays"]
+
+
+def test_a_pod_that_waits_for_devices_whose_taints_it_tolerates_is_seen(made):
+    for name, wanted in (("c", "one"), ("d", "one-busy")):
+        claim(made, name, wanted)
+        pod(made, f"of-{name}", claims=[{"resourceClaimName": name}])
+    assert waiting(made) == ["fits", "fits"]
+    taint(made, "t", BUSY)
+    assert waiting(made) == ["fits"]
+    taint(made, "u", SICK)
     assert waiting(made) == []
 
 

@@ -1,4 +1,4 @@
-"""What must hold of Jobs, Volcano's and Kubernetes' own: none of their pods is there twice."""
+"""What must hold of Jobs, Volcano's and Kubernetes' own: none of their pods is there twice, and none is there for longer than it said."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from pumice.api import kinds
 from pumice.sim.identity import Key
 
 _INDEX = "batch.kubernetes.io/job-completion-index"
+_FINISHED = ("Completed", "Failed", "Terminated")
+PATIENCE = 60.0  # seconds that whoever deletes a Job may be late
 
 
 class Workloads:
@@ -14,6 +16,19 @@ class Workloads:
     def __init__(self, world, complain):
         self._world = world
         self._complain = complain
+        self._finished = {}  # by uid of a Job: since when it has ended
+
+    def forget(self):
+        """Forget Jobs that were judged."""
+        self._finished.clear()
+
+    def seen(self, job):
+        """Hear of a Job of Volcano's that was stored."""
+        uid, phase = job["metadata"]["uid"], (job.get("status") or {}).get("state", {}).get("phase")
+        if phase in _FINISHED:
+            self._finished.setdefault(uid, self._world.loop.now)
+        else:
+            self._finished.pop(uid, None)
 
     def created(self, pod, alive):
         """Look at a pod that has just been made, and at those that are alive."""
@@ -25,8 +40,12 @@ class Workloads:
                     look(job, pod, [each for each in alive if _is_of(job, each)])
 
     def judge(self):
-        """See that every Job of Volcano's says in the end how many of its pods run and wait."""
+        """See that every Job of Volcano's says in the end how many of its pods run and wait, and is gone if its time is over."""
         for job in self._world.store.scan(kinds.JOB):
+            kept, since = job["spec"].get("ttlSecondsAfterFinished"), self._finished.get(job["metadata"]["uid"])
+            if None not in (kept, since) and self._world.loop.now > since + kept + PATIENCE:
+                told = f"{job['metadata']['name']} has ended at {since:.3f}, is kept for {kept} s and is still there"
+                self._complain("expired", told)
             pods = [each for each in self._world.store.scan(kinds.POD) if _is_of(job, each)]
             for phase in ("Running", "Pending"):
                 count = sum(each.get("status", {}).get("phase") == phase for each in pods)
