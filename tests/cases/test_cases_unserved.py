@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from builders import NOW, SECOND, Desk, metadata
+import pytest
+
+from builders import NOW, SECOND, Desk, group, metadata, pod
 from pumice.api import duration
 from pumice.framework import configuration, registry
 from pumice.scenario.stage import SimulatedStage
@@ -42,6 +44,7 @@ def test_a_workload_that_nobody_touches_for_a_minute_gets_an_event_and_no_status
 
 def test_the_scheduler_asks_to_be_woken_when_the_minute_of_the_first_workload_is_over_and_tells_of_it_then():
     desk = Desk()
+    desk.now = NOW + 10 * SECOND
     for name, created in (("later", 9), ("first", 5)):
         desk.feed(workload("Job", metadata=metadata(name, "ml", created=created)))
     assert desk.apply().cache.next_wake() == NOW + 65 * SECOND
@@ -50,3 +53,28 @@ def test_the_scheduler_asks_to_be_woken_when_the_minute_of_the_first_workload_is
         desk.apply()
         assert [name for name, reason, _ in desk.world.notes if reason == "NotServed"] == told
     assert desk.cache.next_wake() == NOW + 69 * SECOND
+
+
+def test_a_workload_that_says_it_was_created_later_is_told_of_a_minute_after_it_was_found():
+    desk = Desk()
+    desk.feed(workload("Job", metadata=metadata("job", "ml", created=3600)))
+    for now, told in ((0, []), (60 * SECOND - 1, []), (60 * SECOND, ["job"])):
+        desk.now = NOW + now
+        desk.apply()
+        assert [name for name, reason, _ in desk.world.notes if reason == "NotServed"] == told
+        assert told or desk.cache.next_wake() == NOW + 60 * SECOND
+
+
+@pytest.mark.parametrize(
+    ("created", "told"), [(-10, 0), (-4, 6), (0, 10), (3, 13), (9, 19), (10, 0), (3600, 0)], ids="{}".format
+)
+def test_a_group_waits_a_while_for_its_queue_and_not_for_a_clock_that_is_far_ahead(created, told):
+    desk, begun = Desk(), 100
+    desk.now = NOW + begun * SECOND
+    desk.feed(group("g", created=begun + created, queue="nope"), pod("p", "g", cpu="1"))
+    for second in range(30):
+        desk.cycle()
+        if desk.world.patches("PodGroup"):
+            assert second == told
+            return
+    raise AssertionError("nobody was told")

@@ -201,7 +201,7 @@ def test_a_pod_that_does_not_say_when_it_ended_ended_when_it_was_no_longer_ready
     owner = job(parallelism=1, backoffLimit=9)
     unready = {"type": "Ready", "status": "False", "lastTransitionTime": stamp(30)}
     for told, end in (({"conditions": [unready]}, 30), ({}, 0)):
-        assert numbers(owner, [pod("a", "Failed", **told)], requests.Moment(START)) == (
+        assert numbers(owner, [pod("a", "Failed", **told)], requests.Moment(START + end * SECOND)) == (
             0,
             0,
             START + (end + 10) * SECOND,

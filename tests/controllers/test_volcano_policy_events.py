@@ -123,9 +123,9 @@ def test_a_pod_says_that_it_replaces_an_evicted_one_where_a_policy_waits_whether
 def test_an_eviction_that_may_wait_is_answered_by_how_long_the_pod_in_its_place_waits(timeout, phase, going, replaces):
     made = job(policy("PodEvicted", **({} if timeout is None else {"timeout": timeout})))
     manifest = pod("j-w-0", phase, going=going, **({REPLACES: "true"} if replaces else {}))
-    manifest["metadata"]["creationTimestamp"] = stamp(4)
+    manifest["metadata"]["creationTimestamp"] = stamp(0)
     due = [each.due for each in answers(made, manifest)]
     if timeout is None:
         assert due == [NOW] * going
     else:
-        assert due == [NOW + 13 * SECOND] * replaces
+        assert due == [NOW + 9 * SECOND] * replaces

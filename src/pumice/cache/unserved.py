@@ -39,6 +39,8 @@ class Unserved:
         """Tell of those that have waited long."""
         for uid, (due, kind, metadata) in list(self._waiting.items()):
             if due > now:
+                # By a clock that is ahead of ours; nobody waits for that.
+                self._waiting[uid] = (min(due, now + PATIENCE), kind, metadata)
                 continue
             del self._waiting[uid]
             text = (

@@ -124,21 +124,22 @@ class GroupedPods:
             steps.append(Step(request=self._creation(pod, uid, observed)))
         elif group["metadata"].get("deletionTimestamp"):
             return Reconciled()
-        if (due := self._left_alone_until(pod)) > moment.now:
+        if (due := self._left_alone_until(pod, moment)) > moment.now:
             return Reconciled(steps=steps, again=due)
         body: Manifest = {"metadata": {"annotations": {names.GROUP_NAME: _group_name(uid)}}}
         own = pod["metadata"].get("uid", "")
         patch = effects.Patch(kind=kinds.POD, namespace=namespace, name=name, uid=own, body=body)
         return Reconciled(steps=[*steps, Step(request=patch)])
 
-    def _left_alone_until(self, pod: Mapping[str, Any]) -> int:
+    def _left_alone_until(self, pod: Mapping[str, Any], moment: Moment) -> int:
         """Give until when a pod is not told of its group."""
         if not self._patience or pod["spec"].get("nodeName"):
             return 0
         try:
-            return timestamp.parse(pod["metadata"].get("creationTimestamp") or "") + self._patience
+            created = timestamp.parse(pod["metadata"].get("creationTimestamp") or "")
         except timestamp.TimestampError:
             return 0
+        return moment.since(created) + self._patience
 
     def _resized(self, pod: Mapping[str, Any], observed: Observed) -> list[Step]:
         """Let the group of a pod that was resized before it had a node ask for what the pod asks for now, or it might never be let in."""

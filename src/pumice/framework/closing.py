@@ -96,7 +96,8 @@ def _stranded_jobs(session: Session, stamp: Stamp) -> list[tuple[Job, JobReport]
 
 def _stranded(session: Session, job: Job, text: str, stamp: Stamp) -> JobReport | None:
     """Report on a job that nobody serves for want of a queue; None if nothing about it has changed, or if the queue may yet follow its groups."""
-    if session.started - job.creation < QUEUE_PATIENCE:
+    # The clock that stamps groups may be a little ahead; for one that is far ahead nobody waits.
+    if abs(session.started - job.creation) < QUEUE_PATIENCE:
         session.wake_at(job.creation + QUEUE_PATIENCE)
         return None
     stands = (text, job.group, job.status, job.version, tuple(job.tally.counts))

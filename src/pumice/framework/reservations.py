@@ -98,6 +98,9 @@ class Reservations:
         self.holds: dict[str, Hold] = {}
         self.expired: dict[str, str] = {}
         self._victims: dict[str, None] = {}
+        self._latest: dict[
+            str, int
+        ] = {}  # by uid of a pod that goes: when its grace period is over by our clock, which its stamp may be ahead of
         self._departures = -1  # how many pods had gone when those were looked for that have
 
     def add(
@@ -125,6 +128,7 @@ class Reservations:
             for uid in [uid for uid in self.holds if uid not in cluster.tasks]:
                 del self.holds[uid]
             self._victims = {uid: None for uid in self._victims if uid in cluster.tasks}
+            self._latest = {uid: latest for uid, latest in self._latest.items() if uid in cluster.tasks}
         for uid in [uid for uid, node in self.expired.items() if not _is_stated(cluster, uid, node)]:
             del self.expired[uid]
         held = []
@@ -161,7 +165,8 @@ class Reservations:
         plan = (id(hold.victims), hold.made) if hold.victims else (id(hold), None)
         if plan not in departures:
             # All members of a plan wait for the same victims.
-            departures[plan] = _last_departure(hold, cluster, record.tasks.values() if not hold.victims else ())
+            others = record.tasks.values() if not hold.victims else ()
+            departures[plan] = self._last_departure(hold, cluster, others, now)
         going = departures[plan]
         hold.gone_by = going if going is None or going < NEVER else None
         if going is not None and going >= now:
@@ -175,6 +180,23 @@ class Reservations:
             self.drop([task])
             return False
         return True
+
+    def _last_departure(self, hold: Hold, cluster: Cluster, others: Iterable[Task], now: int) -> int | None:
+        """Return when the last victim that is still there should be gone; None if nobody is there any more."""
+        waiting = [cluster.tasks[uid] for uid in hold.victims if uid in cluster.tasks]
+        waiting += [task for task in others if task.status in GOING]
+        if not waiting:
+            return None
+        return max(self._departure(hold, task, now) for task in waiting)
+
+    def _departure(self, hold: Hold, task: Task, now: int) -> int:
+        """Return when a victim should be gone; one whose deletion was not seen yet has its whole grace period from the first attempt to delete it."""
+        seen, latest = instant(task.pod.metadata.deletion_timestamp), self._latest.get(task.uid)
+        if not seen:
+            return NEVER if hold.made is None else min(NEVER, hold.made + _grace(task))
+        if latest is None:
+            latest = self._latest[task.uid] = now + _grace(task)
+        return min(seen, latest)
 
     def ended(self, cluster: Cluster) -> list[Task]:
         """Return the tasks that count as nominated though that is over. It stays known until the pod no longer says so: the end may never have been written."""
@@ -200,10 +222,14 @@ class Reservations:
             going = going if hold.victims else _leaving(cluster, hold.node)
             if going:
                 # Only what the API server has said is told; what is merely expected would be told anew when it says so.
-                last = max(instant(victim.pod.metadata.deletion_timestamp) or NEVER for victim in going)
+                last = max(self._goes_by(victim) for victim in going)
                 found.update(dict.fromkeys(victim.key for victim in going))
                 until, patience = max(until, last), hold.patience
         return _awaited(list(found), until, patience) if found else ""
+
+    def _goes_by(self, victim: Task) -> int:
+        stamp = instant(victim.pod.metadata.deletion_timestamp)
+        return min(stamp, self._latest.get(victim.uid, NEVER)) if stamp else NEVER
 
     def _held_for(self, job: Job) -> list[str]:
         """Return the members of a job for which something is held, in the order in which that was done."""
@@ -238,22 +264,11 @@ def _is_stated(cluster: Cluster, uid: str, node: str) -> bool:
     return task is not None and node in (task.nominated, task.pod.status.nominated_node_name)
 
 
-def _last_departure(hold: Hold, cluster: Cluster, others: Iterable[Task]) -> int | None:
-    """Return when the last victim that is still there should be gone; None if nobody is there any more."""
-    waiting = [cluster.tasks[uid] for uid in hold.victims if uid in cluster.tasks]
-    waiting += [task for task in others if task.status in GOING]
-    if not waiting:
-        return None
-    return max(_departure(hold, task) for task in waiting)
-
-
-def _departure(hold: Hold, task: Task) -> int:
-    """Return when a victim should be gone; one whose deletion was not seen yet has its whole grace period from the first attempt to delete it."""
-    seen = instant(task.pod.metadata.deletion_timestamp)
-    if seen or hold.made is None:
-        return seen or NEVER
-    grace = task.pod.spec.termination_grace_period_seconds
-    return min(NEVER, hold.made + 1_000_000 * (DEFAULT_GRACE if grace is None else max(0, grace)))
+def _grace(task: Task) -> int:
+    """Return how long a pod may take to end: what it was given when it was deleted, if that was seen."""
+    given = task.pod.metadata.deletion_grace_period_seconds
+    grace = task.pod.spec.termination_grace_period_seconds if given is None else given
+    return 1_000_000 * (DEFAULT_GRACE if grace is None else max(0, grace))
 
 
 def apply(session: ReservingSession, reservations: Reservations) -> bool:

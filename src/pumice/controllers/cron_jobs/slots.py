@@ -28,7 +28,7 @@ class Due(msgspec.Struct, frozen=True):
 
 def due(cron_job: Mapping[str, Any], schedule: Schedule, moment: Moment, last: int | None) -> Due:
     """Say which slot is due, given the latest that was started."""
-    anchor = manifests.created(cron_job) if last is None else last
+    anchor = moment.since(manifests.created(cron_job)) if last is None else last
     earliest = anchor
     deadline = manifests.mapping(cron_job, "spec").get("startingDeadlineSeconds")
     if isinstance(deadline, int) and not isinstance(deadline, bool):

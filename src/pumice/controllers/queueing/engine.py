@@ -17,14 +17,15 @@ The rules that keep a late watch and a lost answer from doing harm:
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
 
 from pumice.api import duration
 from pumice.cache import effects
+from pumice.controllers.queueing import ahead, requests, work_queue
 from pumice.controllers.queueing import observed as knowing
-from pumice.controllers.queueing import requests, work_queue
 from pumice.controllers.queueing.controller import remembered_by
 from pumice.controllers.queueing.readers import Readers
 
@@ -113,6 +114,7 @@ class Engine:
         self._doubts: dict[Key, dict[knowing.Reference, None]] = {}
         self._written: dict[Key, dict[knowing.Reference, int]] = {}  # not confirmed by a watch, and when to read it
         self._refusals: dict[Key, int] = {}  # in a row
+        self._ahead = ahead.Ahead()
         # How often in a row others deleted something, and when that was seen last.
         self._remade: dict[knowing.Reference, tuple[int, int]] = {}
         self._patient: dict[Key, None] = {}  # that are looked at as soon as there is little to do
@@ -226,9 +228,12 @@ class Engine:
             steps = [requests.Step(request=read) for read in reads]
             plan = requests.Reconciled(steps=steps)
             return Turn(key=key, subject=subject, kind=each.kind, plan=plan, left=steps, reading=True)
-        refusals, busy = self._refusals.get(key, 0), moment.busy or self.queue.load > MUCH_TO_DO
-        if refusals or busy:
-            moment = msgspec.structs.replace(moment, refusals=refusals, busy=busy)
+        moment = msgspec.structs.replace(
+            moment,
+            refusals=self._refusals.get(key, 0),
+            busy=moment.busy or self.queue.load > MUCH_TO_DO,
+            met=functools.partial(self._ahead.since, key),
+        )
         gone = self.observed.untold(each.kind, key.namespace, key.name) if self._remembered[key.place] else []
         try:
             plan = each.reconcile(key.namespace, key.name, self.observed, moment)

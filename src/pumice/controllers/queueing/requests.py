@@ -97,20 +97,30 @@ class Moment(msgspec.Struct, frozen=True):
     """The time, and how fast it passes for workloads: stamps are the wall clock's, spans may pass faster.
 
     `refusals` is how often in a row the object that is looked at was refused something, or was stuck; `busy` tells that many others have their turn or wait for it.
+    `met` gives the instant of a stamp, or when it was met first if it lay ahead of our clock, given the time.
     """
 
     now: int
     speed: float = 1.0
     refusals: int = 0
     busy: bool = False
+    met: Callable[[int, int], int] = min
 
     def passed(self, since: int) -> int:
         """Give how long ago an instant is, as workloads feel it."""
         return int((self.now - since) * self.speed)
 
-    def reaches(self, since: int, span: int) -> int:
-        """Give the instant at which a span after another one is over."""
-        return since + int(span / self.speed) + (self.speed != 1.0)
+    def since(self, stamp: int) -> int:
+        """Give since when something is so that says so by a stamp: by a clock ahead of ours, since it was met first."""
+        return self.met(stamp, self.now)
+
+    def reaches(self, stamp: int, span: int) -> int:
+        """Give the instant at which a span after a stamp is over."""
+        return self.since(stamp) + self.spans(span)
+
+    def spans(self, span: int) -> int:
+        """Give how long a span takes by the wall clock."""
+        return int(span / self.speed) + (self.speed != 1.0)
 
 
 def target(request: Request) -> tuple[kinds.Kind, str, str]:

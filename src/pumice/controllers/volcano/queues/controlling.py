@@ -66,8 +66,8 @@ class Queues:
 
     def _blocked(self, queue: Manifest, order: Order, parent: Manifest | None, moment: Moment) -> Reconciled:
         """Keep an order to open a queue below one that is not open, until it is given up."""
-        if moment.now < order.until:
-            return requests.Reconciled(again=order.until)
+        if moment.now < (due := orders.given_up(order, moment)):
+            return requests.Reconciled(again=due)
         above = states.parent_of(queue)
         why = (
             f"its parent {above} does not exist"

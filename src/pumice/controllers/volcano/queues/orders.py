@@ -66,6 +66,11 @@ def standing(queue: Mapping[str, Any]) -> Order | None:
     return Order("CloseQueue", moment, uid) if action == states.CLOSE else None
 
 
+def given_up(order: Order, moment: Moment) -> int:
+    """Give when an order that cannot be carried out is given up; it was taken down that long before."""
+    return moment.reaches(order.until - moment.spans(PATIENCE), PATIENCE)
+
+
 def taken(queue: Mapping[str, Any], command: Manifest, moment: Moment) -> Reconciled:
     """Take a Command down and delete it; one that makes no sense is only deleted."""
     name, action = manifests.name(queue), command.get("action")
@@ -79,14 +84,14 @@ def taken(queue: Mapping[str, Any], command: Manifest, moment: Moment) -> Reconc
     if action == states.CLOSE and name == names.ROOT_QUEUE:
         told = "Queue root cannot be closed; close the queues below it"
         return requests.Reconciled(steps=[deleted], notes=[("Warning", states.CLOSE, told)])
-    until = timestamp.format_timestamp(moment.reaches(moment.now, PATIENCE))
+    until = timestamp.format_timestamp(moment.now + moment.spans(PATIENCE))
     text = f"{action} {until} {manifests.uid(command)}"
     return requests.Reconciled(steps=[annotated(queue, {names.QUEUE_ORDER: text}), deleted])
 
 
 def without_queue(commands: list[Manifest], moment: Moment) -> Reconciled:
     """Delete Commands for a queue that does not exist, once that is certain."""
-    due = [manifests.created(each) + _UNKNOWN_QUEUE for each in commands]
+    due = [moment.since(manifests.created(each)) + _UNKNOWN_QUEUE for each in commands]
     old = [each for each, when in zip(commands, due, strict=True) if when <= moment.now]
     later = [when for when in due if when > moment.now]
     return requests.Reconciled(
