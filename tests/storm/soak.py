@@ -62,7 +62,7 @@ class Soak:
         for each in objects.everything():
             self.world.create(each)
         for number in range(nodes):
-            self.world.create(objects.node(f"n{number}", 8))
+            self.world.create(objects.node(f"n{number}", 8, gpus=2))
             for each in device_objects.slices(f"n{number}", ("small", "small", "large"), 1, 1):
                 self.world.create(each)
         self.world.api.keep(folder)
