@@ -65,6 +65,21 @@ def test_they_are_asked_for_again_when_no_queue_is_left_but_not_when_one_is():
     assert asked(cache) == []
 
 
+def test_they_are_asked_for_again_though_somebody_has_made_another_queue_before_it_was_seen_that_all_were_gone():
+    """Who was cut off when the kind was taken away hears of both at once."""
+    cache = caches.Cache(builders.World())
+    for name in ("root", "default", "own"):
+        cache.feed(kinds.QUEUE, "ADDED", builders.queue(name))
+    cache.apply(0)
+    for event, several in (("DELETED", ("root", "default", "own")), ("ADDED", ("own",))):
+        for name in several:
+            cache.feed(kinds.QUEUE, event, builders.queue(name))
+    cache.apply(1)
+    assert [each.manifest["metadata"]["name"] for each in asked(cache)] == ["root", "default"]
+    cache.apply(2)
+    assert asked(cache) == []
+
+
 def test_a_queue_that_could_be_made_is_tried_without_a_pause_when_it_is_missing_again():
     cache, now = caches.Cache(builders.World()), 0
 

@@ -1,4 +1,4 @@
-"""The two queues that must exist: created once where they are missing, and again when no queue is left, as after their kind was taken away and defined again."""
+"""The two queues that must exist: created once where they are missing, and again when the root or every queue has gone, as after their kind was taken away and defined again: others may have made theirs before that is seen."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ class RequiredQueues:
 
     def __init__(self, cache: Mirror) -> None:
         self._cache = cache
-        self._missing = False  # whether there was no queue at the last look
+        self._there = (False, False)  # whether there was a root, and any queue, at the last look
         self._asked = False
         self._retry_pauses = retry_pauses.RetryPauses()
 
     def review(self, now: int) -> None:
         """Ask for what is missing if nobody has yet, and for what is due again."""
         queues = self._cache.cluster.queues
-        were_missing, self._missing = self._missing, not queues
+        before, self._there = self._there, (names.ROOT_QUEUE in queues, bool(queues))
         due = set(self._retry_pauses.due(now))
-        everything = not self._asked or (self._missing and not were_missing)
+        everything = not self._asked or any(had and not has for had, has in zip(before, self._there, strict=True))
         self._asked = True
         for manifest in required_queues(self._cache.options) if everything or due else ():
             name = manifest["metadata"]["name"]
