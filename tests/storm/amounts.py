@@ -5,9 +5,10 @@ from __future__ import annotations
 import itertools
 
 from pumice.api import kinds, quantity
-from tests.storm import device_objects, objects, taints
+from tests.storm import device_objects, taints
+from tests.storm.extended import DEVICE, GPU
 
-NAMES = CPU, MEMORY, PLACES, GPUS = ("cpu", "memory", "pods", objects.GPU)
+NAMES = CPU, MEMORY, PLACES, *EXTENDED = ("cpu", "memory", "pods", GPU, DEVICE)
 _MATCHES = {"any": ("small", "large"), "large": ("large",)}  # by class: sizes of devices
 
 
@@ -17,14 +18,15 @@ def offered(node):
 
 
 def asked(pod):
-    """What a pod asks for, devices left out; GPUs only if it asks for any."""
+    """What a pod asks for, claims left out; of what has a name only what it names."""
     found = {CPU: 0, MEMORY: 0, PLACES: 1}
     for container in pod["spec"]["containers"]:
         requests = container.get("resources", {}).get("requests", {})
         for name in (CPU, MEMORY):
             found[name] += _read(name, requests)
-        if GPUS in requests:
-            found[GPUS] = found.get(GPUS, 0) + _read(GPUS, requests)
+        for name in EXTENDED:
+            if name in requests:
+                found[name] = found.get(name, 0) + _read(name, requests)
     return found
 
 
@@ -51,7 +53,7 @@ def fit(pods, free):
 
     Of pods that want devices of different classes nobody can tell: those of one may have been given what the others need.
     """
-    if len({name for _, wanted in pods for name in wanted if name.startswith("class ")}) > 1:
+    if len({name for _, wanted in pods for name in wanted if name.startswith("class ") or name == DEVICE}) > 1:
         return False
     room = {name: dict(each) for name, each in free.items()}
     for tied, wanted in sorted(pods, key=lambda each: _size(each[1]), reverse=True):

@@ -85,6 +85,14 @@ class Claims:
                     f"{pod['metadata']['name']} is bound to {pod['spec']['nodeName']}, its claim {name} has devices of {sorted(nodes)} and is for {users}",
                 )
 
+    def has_by_claim(self, pod):
+        """Tell whether a pod has what it asks for by the name of a class by a claim that was made for it, on its node."""
+        told = (pod["status"].get("extendedResourceClaimStatus") or {}).get("resourceClaimName")
+        claim = self._find(kinds.RESOURCE_CLAIM, pod["metadata"]["namespace"], told) if told else None
+        users = ((claim or {}).get("status") or {}).get("reservedFor") or ()
+        mine = any(each["uid"] == pod["metadata"]["uid"] for each in users)
+        return mine and {pool for _, pool, _ in amounts.given(claim)} == {pod["spec"].get("nodeName")}
+
     def needs(self, pod):
         """Which node a pod that waits is tied to by what its claims have, "" for none, and which devices it needs; None if it waits for something that nobody can give.
 

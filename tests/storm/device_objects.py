@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pumice.api import kinds
+from tests.storm.extended import DEVICE
 
 DRIVER = "dev.example.com"
 CLASSES = {  # by name: what a device must be
@@ -55,11 +56,12 @@ def slices(node, sizes, generation, parts, taints=()):
 
 
 def device_class(name):
+    stands_for = {"extendedResourceName": DEVICE} if name == "any" else {}
     return {
         "apiVersion": kinds.DEVICE_CLASS.api_version,
         "kind": "DeviceClass",
         "metadata": {"name": name},
-        "spec": {"selectors": [{"cel": {"expression": CLASSES[name]}}]},
+        "spec": {"selectors": [{"cel": {"expression": CLASSES[name]}}], **stands_for},
     }
 
 

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from pumice.api import kinds
-from tests.storm import device_objects
+from tests.storm import device_objects, extended
 
 NAMESPACE = "a"
 HOME = "kube-system"
 CONFIGURATION = "pumice"
 PRIORITIES = {"low": 1, "high": 100}
-GPU = "nvidia.com/gpu"
-GPUS = (0, 0, 2, 4)  # that a kubelet may report
 _TIERS = """
 tiers:
 - plugins:
@@ -32,25 +30,31 @@ BAD = ("actions: [", 'actions: "enqueue, alocate"\ntiers: []', "tiers: 3", "", "
 
 
 def node(name, cpu, memory=64, places=110, gpus=0):
-    amounts = {"cpu": str(cpu), "memory": f"{memory}Gi", "pods": str(places), **({GPU: str(gpus)} if gpus else {})}
+    amounts = {
+        "cpu": str(cpu),
+        "memory": f"{memory}Gi",
+        "pods": str(places),
+        **({extended.GPU: str(gpus)} if gpus else {}),
+    }
     status = {"allocatable": amounts, "capacity": amounts, "conditions": [{"type": "Ready", "status": "True"}]}
     return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}, "status": status}
 
 
 def small_or_not(rng):
     """Draw the memory of a node, how many pods it takes and how many GPUs it has: now and then so few that one of them is what keeps pods away."""
-    return rng.choice((64, 64, 4)), rng.choice((110, 110, 4)), rng.choice(GPUS)
+    return rng.choice((64, 64, 4)), rng.choice((110, 110, 4)), rng.choice(extended.REPORTED)
 
 
-def pod_spec(cpu, memory=0, claims=(), gpus=0):
+def pod_spec(cpu, memory=0, claims=(), gpus=0, devices=0):
     """What a pod asks for; `claims` name claims or templates as its spec does."""
-    extended = {GPU: str(gpus)} if gpus else {}
-    requests = {"cpu": str(cpu), **({"memory": f"{memory}Gi"} if memory else {}), **extended}
+    counts = {extended.GPU: gpus, extended.DEVICE: devices}
+    named = {name: str(count) for name, count in counts.items() if count}
+    requests = {"cpu": str(cpu), **({"memory": f"{memory}Gi"} if memory else {}), **named}
     made = {
         "schedulerName": "volcano",
         "restartPolicy": "Never",
         "terminationGracePeriodSeconds": 1,
-        "containers": [{"name": "c", "image": "x", "resources": {"requests": requests, "limits": extended}}],
+        "containers": [{"name": "c", "image": "x", "resources": {"requests": requests, "limits": named}}],
     }
     if claims:
         made["resourceClaims"] = [{"name": f"d{number}", **each} for number, each in enumerate(claims)]

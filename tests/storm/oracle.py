@@ -1,6 +1,6 @@
 """What must hold, judged by what the API server stored and what was sent to it, and by nothing that the programs under test say of themselves.
 
-- A node never holds more than it offers, of anything that a bind asks for, by binds that are decided on what it offered within the last while.
+- A node never holds more than it offers itself, of anything that a bind asks for, by binds that are decided on what it offered within the last while.
 - Whoever writes as a scheduler or as controllers holds the Lease of that office at the moment of sending, or nobody else has taken it.
 - Of two installations for the same pods only one writes at a time.
 - No pod of a Job exists twice: of a task never more than it has replicas are alive (`workloads.py`); a Job counts its retries one by one.
@@ -91,7 +91,8 @@ class Oracle:
             self.diary.sent(self._world.loop.now, data)
         if office is None or method == "GET" or "/leases" in path or path.endswith("/events") or "/events/" in path:
             return
-        self.writes.append((self._world.loop.now, process, method, path))
+        if not self.workloads.may_go(method, path):
+            self.writes.append((self._world.loop.now, process, method, path))
         self.economy.sent(process, method, path, data)
         if installation in RIVALS:
             self._take_turns(installation, process, path)
@@ -168,6 +169,11 @@ class Oracle:
         seen = late + before[-1:]
         return {name: max(each.get(name, 0) for each in seen) for name in amounts.NAMES} if seen else {}
 
+    def _uses(self, pod):
+        """What a pod uses of what its node itself offers: not what it has by a claim."""
+        by_claim = amounts.DEVICE if self.claims.has_by_claim(pod) else None
+        return {name: amount for name, amount in amounts.asked(pod).items() if name != by_claim}
+
     def known_since(self):
         """Give the moment before which nobody may have looked last: in fair weather everybody knows soon what was written, unless watches are silent."""
         now, fair = self._world.loop.now, self.economy.fair_since
@@ -182,9 +188,9 @@ class Oracle:
         self._bound_pods.add(uid)
         self.evictions.bound(pod, group_of(pod)[1])
         self.claims.bound(pod)
-        held = amounts.sums(amounts.asked(each) for each in self.alive() if each["spec"].get("nodeName") == node)
+        held = amounts.sums(self._uses(each) for each in self.alive() if each["spec"].get("nodeName") == node)
         most = self._most_offered(node)
-        for name in amounts.lacking({name: held[name] for name in amounts.asked(pod)}, most):
+        for name in amounts.lacking({name: held[name] for name in self._uses(pod)}, most):
             told = (
                 f"{pod['metadata']['name']} is bound to {node}, which holds {held[name]} of {most.get(name, 0)} {name}"
             )
@@ -313,9 +319,10 @@ class Oracle:
             if ready and not node.get("spec", {}).get("unschedulable") and not node.get("spec", {}).get("taints"):
                 name = node["metadata"]["name"]
                 free[name] = {**amounts.offered(node), **devices.free(name)}
+                free[name][amounts.DEVICE] = free[name][amounts.DEVICE] or free[name].get("class any", 0)
         for pod in self.alive():
             room = free.get(pod["spec"].get("nodeName"), {})
-            for name, amount in amounts.asked(pod).items() if room else ():
+            for name, amount in self._uses(pod).items() if room else ():
                 room[name] -= amount
         return free
 

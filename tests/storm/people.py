@@ -8,8 +8,8 @@ from pumice.kube.calls.client import Client
 from pumice.local_cluster import node_health
 from pumice.manifests import resources as definitions
 from pumice.sim.identity import Key
+from tests.storm import extended, network, objects, world
 from tests.storm import loop as loops
-from tests.storm import network, objects, world
 from tests.storm.device_people import DevicePeople
 from tests.storm.plain_people import SECONDS, PlainPeople, asked
 
@@ -26,7 +26,7 @@ class People:
         self._happens = happens
         self.jobs = []
         self.nodes = []
-        self._gpus = {}  # by node: what its kubelet has reported last
+        self._reported = {}  # by node: what its kubelet has reported last, by name
         self.devices = DevicePeople(self._wait, self._there)
         self._plain = PlainPeople()
 
@@ -61,7 +61,7 @@ class People:
             self._redefine: 2,
             self._define_otherwise: 1,
             self._report_wrongly: 2,
-            self._report_gpus: 5,
+            self._report_amounts: 5,
             **self._plain.acts(),
             **self.devices.acts(),
         }
@@ -74,7 +74,7 @@ class People:
             self._redefine,
             self._define_otherwise,
             self._report_wrongly,
-            self._report_gpus,
+            self._report_amounts,
             self.devices.flap_devices,
             self.devices.taint_devices,
             self.devices.claim_again,
@@ -108,19 +108,20 @@ class People:
         await client.request("DELETE", f"/api/v1/nodes/{chosen}")
         await self._wait(rng.choice((0.0, 0.01, 1.0, 5.0)))
         made = objects.node(chosen, cpu, *objects.small_or_not(rng))
-        self._gpus[chosen] = made["status"]["allocatable"].get(objects.GPU)
+        gpus = made["status"]["allocatable"].get(extended.GPU)
+        self._reported[chosen] = {extended.GPU: gpus, extended.DEVICE: None}
         await client.create(kinds.NODE, made)
 
-    async def _report_gpus(self, client, rng):
-        """Let a kubelet report as many GPUs as its plugin knows of, which loses sight of them and finds them again."""
-        chosen = rng.choice(self.nodes)
+    async def _report_amounts(self, client, rng):
+        """Let a kubelet report as much as a plugin knows of, which loses sight of it and finds it again."""
+        chosen, name = rng.choice(self.nodes), rng.choice((extended.GPU, extended.GPU, extended.DEVICE))
         for _ in range(rng.randint(1, 3)):
-            self._gpus[chosen] = rng.choice((None, "0", "1", "2", "4"))
+            self._reported.setdefault(chosen, {})[name] = rng.choice((None, "0", "1", "2", "4"))
             await self._report(client, chosen)
             await self._wait(rng.choice((0.0, 0.5, 5.0)))
 
     async def _report(self, client, node):
-        amounts = {objects.GPU: self._gpus.get(node)}
+        amounts = self._reported[node]
         body = {"status": {"allocatable": amounts, "capacity": amounts}}
         await client.patch(kinds.NODE, "", node, body, subresource="status")
 
@@ -196,7 +197,7 @@ class People:
                         "spec": {"unschedulable": False},
                     }
                     await client.patch(kinds.NODE, "", name, body)
-                    if name in self._gpus:
+                    if name in self._reported:
                         await self._report(client, name)
                 await self.devices.put_right(client)
                 right = True

@@ -10,11 +10,11 @@ SECONDS = (3, 10, 30)  # that pods run
 
 
 def asked(rng, claims=None):
-    """Draw what a pod asks for; now and then a device, by a claim of its own, or GPUs."""
+    """Draw what a pod asks for; now and then a device, by a claim of its own, or what a kubelet or a class offers by a name."""
     if claims is None:
         claims = [{"resourceClaimTemplateName": rng.choice(tuple(device_objects.WANTED))}] if rng.random() < 0.3 else ()
-    gpus = rng.choice((1, 2)) if rng.random() < 0.15 else 0
-    return objects.pod_spec(rng.choice((1, 1, 2, 3)), rng.choice((0, 0, 1, 2)), claims, gpus)
+    gpus, devices = (rng.choice((1, 2)) if rng.random() < share else 0 for share in (0.15, 0.1))
+    return objects.pod_spec(rng.choice((1, 1, 2, 3)), rng.choice((0, 0, 1, 2)), claims, gpus=gpus, devices=devices)
 
 
 class PlainPeople:

@@ -6,7 +6,7 @@ import pytest
 
 from pumice.api import kinds
 from pumice.sim.identity import Key
-from tests.storm import amounts, device_objects, objects, oracle, workloads, world
+from tests.storm import amounts, device_objects, extended, objects, oracle, workloads, world
 from tests.storm.test_oracle import bind, rules
 
 NODE_SELECTOR = {"nodeSelectorTerms": [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n0"]}]}]}
@@ -22,8 +22,10 @@ def made():
     return made
 
 
-def pod(made, name, *, cpu=1, memory=0, gpus=0, claims=(), owner=None, annotations=None, labels=None, **more):
-    manifest = objects.pod(name, 3, {**objects.pod_spec(cpu, memory, claims, gpus), **more})
+def pod(
+    made, name, *, cpu=1, memory=0, gpus=0, devices=0, claims=(), owner=None, annotations=None, labels=None, **more
+):
+    manifest = objects.pod(name, 3, {**objects.pod_spec(cpu, memory, claims, gpus, devices), **more})
     manifest["metadata"]["labels"] = labels or {}
     manifest["metadata"]["annotations"] |= annotations or {}
     if owner is not None:
@@ -111,7 +113,7 @@ def test_pods_that_need_the_same_room_do_not_both_fit():
 
 
 def report(made, gpus):
-    made.store.patch_status(Key(kinds.NODE, "", "n0"), {"status": {"allocatable": {objects.GPU: gpus, "pods": "9"}}})
+    made.store.patch_status(Key(kinds.NODE, "", "n0"), {"status": {"allocatable": {extended.GPU: gpus, "pods": "9"}}})
 
 
 @pytest.mark.parametrize(
@@ -156,6 +158,50 @@ def test_a_pod_that_waits_for_gpus_that_are_there_is_seen(made):
     report(made, "0")
     pod(made, "q")
     assert waiting(made) == ["fits"]  # who asks for none is not kept away where there are too few
+
+
+def give_extended(made, name, device, pool="n0"):
+    """Let a pod have a device by a claim that was made for it."""
+    user = made.store.find(Key(kinds.POD, "a", name))
+    claim(made, f"{name}-extended", owner=user)
+    give(made, f"{name}-extended", device, to=[user], pool=pool)
+    told = {"extendedResourceClaimStatus": {"resourceClaimName": f"{name}-extended", "requestMappings": []}}
+    made.store.patch_status(Key(kinds.POD, "a", name), {"status": told})
+
+
+@pytest.mark.parametrize("pool", ["n0", "n1"])
+def test_a_pod_that_gets_by_name_what_its_node_does_not_offer_has_a_claim_of_that_node(made, pool):
+    made.create(next(device_objects.slices("n1", ("small",), 1, 1)))
+    pod(made, "p", devices=1)
+    give_extended(made, "p", "dev0", pool)
+    bind(made, "p")
+    assert rules(made) == (["room"] if pool == "n1" else [])
+
+
+def test_what_a_node_offers_itself_is_had_without_a_claim_and_by_no_more_than_it_has(made):
+    made.store.patch_status(Key(kinds.NODE, "", "n0"), {"status": {"allocatable": {extended.DEVICE: "1", "pods": "9"}}})
+    pod(made, "p", cpu=0, devices=1)
+    give_extended(made, "p", "dev0")
+    for name, told in (("p", []), ("q", []), ("r", ["room"])):
+        if name != "p":
+            pod(made, name, cpu=0, devices=1)
+        bind(made, name)
+        assert rules(made) == told
+
+
+def test_a_pod_that_waits_by_name_for_devices_that_are_there_is_seen(made):
+    pod(made, "p", devices=2)
+    assert waiting(made) == ["fits"]
+    taint(made, "t", SICK, device="dev1")
+    assert waiting(made) == []
+    made.store.patch_status(Key(kinds.NODE, "", "n0"), {"status": {"allocatable": {extended.DEVICE: "1"}}})
+    assert waiting(made) == []
+    made.store.patch_status(Key(kinds.NODE, "", "n0"), {"status": {"allocatable": {extended.DEVICE: "2"}}})
+    assert waiting(made) == ["fits"]
+    claim(made, "c")
+    pod(made, "q", devices=1, claims=[{"resourceClaimName": "c"}])
+    made.store.delete(Key(kinds.POD, "a", "p"))
+    assert waiting(made) == []  # nobody can tell which devices are left for the claim
 
 
 # -- gangs and Jobs of Kubernetes ------------------------------------------------------------------------------------
@@ -217,6 +263,18 @@ def test_a_job_that_stays_longer_than_it_said_is_seen(made, kept, phase, told):
     made.loop.now += 5.0 + workloads.PATIENCE + 1.0
     made.oracle.workloads.judge()
     assert rules(made) == ["expired"] * told
+
+
+@pytest.mark.parametrize(
+    ("kept", "phase", "told"), [(5, "Completed", []), (5, "Running", ["quiet"]), (None, "Completed", ["quiet"])]
+)
+def test_that_a_job_goes_when_it_said_so_is_no_unrest(made, kept, phase, told):
+    made.create(objects.job("j", [(1, 1, 3)], 1, kept=kept))
+    made.store.patch_status(Key(kinds.JOB, "a", "j"), {"status": {"state": {"phase": phase}}})
+    made.loop.now = 1000.0
+    made.oracle.sent("ctrl-a#1", b"DELETE /apis/batch.volcano.sh/v1alpha1/namespaces/a/jobs/j HTTP/1.1\r\n", "")
+    made.oracle.judge(900.0)
+    assert [rule for rule in rules(made) if rule == "quiet"] == told
 
 
 def test_a_job_that_miscounts_its_pods_is_seen(made):

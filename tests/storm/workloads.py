@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 from pumice.api import kinds
 from pumice.sim.identity import Key
 
 _INDEX = "batch.kubernetes.io/job-completion-index"
+_JOB = re.compile(r"/apis/batch\.volcano\.sh/v1alpha1/namespaces/([^/]+)/jobs/([^/?]+)(?:\?|$)")
 _FINISHED = ("Completed", "Failed", "Terminated")
 PATIENCE = 60.0  # seconds that whoever deletes a Job may be late
 
@@ -29,6 +32,12 @@ class Workloads:
             self._finished.setdefault(uid, self._world.loop.now)
         else:
             self._finished.pop(uid, None)
+
+    def may_go(self, method, path):
+        """Tell whether a request deletes a Job that has ended and said how long it stays."""
+        found = _JOB.match(path) if method == "DELETE" else None
+        job = self._world.store.find(Key(kinds.JOB, *found.groups())) if found else None
+        return job is not None and "ttlSecondsAfterFinished" in job["spec"] and job["metadata"]["uid"] in self._finished
 
     def created(self, pod, alive):
         """Look at a pod that has just been made, and at those that are alive."""
