@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from builders import Desk, group, node, pod, queue
+import numpy as np
+import pytest
+
+from builders import Desk, group, metadata, node, pod, queue
+from pumice.framework.plugin import Plugin
+from pumice.framework.points import NODE_LOCAL, Reads
+from pumice.framework.reasons import Code
 
 HOST = "kubernetes.io/hostname"
 
@@ -49,3 +55,88 @@ def test_equals_of_a_failed_job_are_tried_once_somebody_has_left_room():
     assert made.world.binds == {"b-small": "n1", "c-fits": "n1"}
     for name in ("a-big", "d-fits", "e-big"):
         assert f"{name}: 0/1 nodes are unavailable: 1 Insufficient cpu." in made.cache.record.explain(f"a/{name}")
+
+
+# -- whom filters tell apart -----------------------------------------------------------------------------------
+
+
+class Choosy(Plugin):
+    """Keeps pods away that have a label."""
+
+    name = "choosy"
+    points = frozenset({"Predicate"})
+
+    def open(self, session):
+        self.reason = session.reason(self.name, Code.UNRESOLVABLE, "kept away")
+        session.predicate.add(self.fits, reads=Reads.TASK)
+
+    def fits(self, subject, nodes):
+        return np.full(len(nodes), self.reason * is_labelled(subject), dtype=np.int16)
+
+
+class ByName(Choosy):
+    """Names what it tells pods of one shape apart by."""
+
+    def open(self, session):
+        self.reason = session.reason(self.name, Code.UNRESOLVABLE, "kept away")
+        session.predicate.add(self.fits, reads=NODE_LOCAL, apart=is_labelled)
+
+
+def is_labelled(subject):
+    return bool(subject.task.pod.metadata.labels)
+
+
+KEPT_AWAY = {"app": "x"}
+CHOOSY = """
+actions: "allocate"
+tiers:
+- plugins: [{name: gang}, {name: predicates}, {name: network-topology-aware}, {name: choosy}]
+"""
+QUOTA = """
+actions: "allocate"
+tiers:
+- plugins:
+  - {name: gang}
+  - {name: predicates}
+  - name: crossquota
+    arguments: {gpu-resource-names: "example/gpu", quota-resources: cpu, quota.cpu: "0", label-selector: {matchLabels: {app: x}}}
+"""
+
+
+@pytest.mark.parametrize(("text", "plugins"), [(CHOOSY, [Choosy]), (CHOOSY, [ByName]), (QUOTA, [])])
+def test_a_job_is_placed_though_a_filter_that_tells_them_apart_keeps_one_of_its_shape_away(text, plugins):
+    made = Desk(text, *plugins).feed(node("n", "8", example__gpu="1"))
+    for name, labels in (("first", KEPT_AWAY), ("second", {})):
+        made.feed(group(name, phase="Inqueue"), pod(name, name, cpu="1", labels=labels))
+    made.cycle()
+    assert made.world.binds == {"second": "n"}
+
+
+def rack(*nodes):
+    members = [{"type": "Node", "selector": {"exactMatch": {"name": name}}} for name in nodes]
+    made = {"apiVersion": "topology.volcano.sh/v1alpha1", "kind": "HyperNode", "metadata": metadata("rack")}
+    return {**made, "spec": {"tier": 1, "members": members}}
+
+
+@pytest.mark.parametrize("placed", [0, 1])
+def test_a_member_is_placed_inside_a_hyper_node_though_a_filter_keeps_one_of_its_shape_away(placed):
+    limit = {"mode": "hard", "highestTierAllowed": 1}
+    made = Desk(CHOOSY, Choosy).feed(node("n", "8"), rack("n"), group("g", 1, phase="Inqueue", networkTopology=limit))
+    made.feed(*(pod(f"g-{i}", "g", cpu="1", node="n") for i in range(placed)))
+    made.feed(*(pod(f"g-{i}", "g", cpu="1", labels=KEPT_AWAY if i < 3 else {}) for i in range(2, 4)))
+    made.cycle()
+    assert made.world.binds == {"g-3": "n"}
+
+
+def test_equal_members_that_find_no_room_inside_a_hyper_node_are_told_the_same_and_others_are_tried():
+    limit = {"mode": "hard", "highestTierAllowed": 1}
+    made = Desk(CHOOSY, Choosy).feed(node("n", "8"), rack("n"), group("g", 1, phase="Inqueue", networkTopology=limit))
+    made.feed(pod("g-0", "g", cpu="1", node="n"), *(pod(f"g-{i}", "g", cpu="9") for i in (1, 2)))
+    made.feed(pod("g-3", "g", cpu="1"))
+    session = made.session()
+    (allocate,) = made.scheduler.engine.actions
+    allocate.execute(session)
+    told = session.findings.errors(made.task("g-0").job)
+    assert sorted(told) == ["a.g-1", "a.g-2"]
+    assert told["a.g-1"] is told["a.g-2"]
+    assert made.task("g-3").node is made.node("n")

@@ -112,7 +112,7 @@ def test_what_is_known_of_equals_decides_nothing(watched, monkeypatch):
     monkeypatch.setattr(equal_rivals, "is_one", lambda _rules, _plan, _job: False)
     monkeypatch.setattr(set_order, "are_equal", lambda _choices: False)
     monkeypatch.setattr(trimming, "is_needed", lambda _plan, _unit: False)
-    monkeypatch.setattr(ways, "is_only_one", lambda _job, _members: False)
+    monkeypatch.setattr(ways, "is_only_one", lambda *_: False)
     assert [decided(watched.name), decided(watched.name, world=herd)] == watched.equals
 
 

@@ -53,7 +53,7 @@ def test_members_are_tried_in_their_order_the_largest_first_and_if_there_are_few
     plan.is_small = lambda some: plans.Plan.is_small(plan, some)
     tasks = members(sizes)
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(plans.ways, "kind_of", lambda task: task.likeness)
+        patched.setattr(plans.ways, "kind_of", lambda _, task: task.likeness)
         found = [[task.size for task in order] for order in plans.orders(plan, tasks)]
     assert found[0] == sizes
     if len(set(sizes)) == 1:

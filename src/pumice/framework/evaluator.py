@@ -106,8 +106,7 @@ class Evaluator:
         """Return what a subject shares with its equals."""
         serial = subject.shape.serial
         bond = subject.task.bond
-        aparts = self.functions.aparts
-        apart = tuple([name for question in aparts if (name := question(subject)) is not None]) if aparts else ()
+        apart = self.apart(subject)
         signature = bond.signature() if bond is not None and self.functions.looks_elsewhere else None
         if not self.functions.tells_subjects_apart:
             return serial if signature is None and not apart else (serial, apart, signature)
@@ -122,6 +121,11 @@ class Evaluator:
         if reads & SINGLE:
             parts.append(self._cycle)
         return tuple(parts)
+
+    def apart(self, subject: Subject) -> tuple[Hashable, ...]:
+        """Return what functions name of a subject beyond its shape, so that others of that shape may get other answers."""
+        aparts = self.functions.aparts
+        return tuple([name for question in aparts if (name := question(subject)) is not None]) if aparts else ()
 
     def static_mask(self, subject: Subject, *, bare: bool = False) -> Mask:
         """Return the nodes that the Node objects alone do not rule out; what plugins raise may be wanted `bare`."""

@@ -71,7 +71,8 @@ class NodeFunction(Registered[[Subject, Nodes], V], Generic[V]):
 
     `normalise` brings raw scores of the candidates to scale. Of a function that looks at other nodes, `steady` tells whether placing such a subject leaves its
     answer to the next equal one as it was, and `follow` makes what keeps step with placements (see walking); a score without `normalise` is what its follower says.
-    `apart` names, beyond the shape of a subject, what the answer depends on: subjects of one shape and one name share their answers. `many` answers about many subjects at
+    `apart` names, beyond the shape of a subject, what the answer depends on: subjects of one shape and one name share their answers; whoever names members of one job differently divides runs by it
+    too (`session.divide_runs`). `many` answers about many subjects at
     once, subjects by nodes (or what numpy spreads to that), 0 in the rows of those about whom the function has nothing to say; None if about nobody. Where there is no other
     form, one subject is a row of its own (`OfOne`).
     `details` says what exactly keeps a subject off a node that was refused; explanations ask for it. `own_queue` says of a filter that no other pods than those of the

@@ -10,6 +10,7 @@ import numpy as np
 from pumice.actions.eviction import units, votes
 from pumice.actions.eviction.asking import least_need
 from pumice.actions.eviction.units import Unit
+from pumice.actions.placing import likeness
 from pumice.framework.subject import Subject
 
 if TYPE_CHECKING:
@@ -111,7 +112,7 @@ class Bundles:
 
     def _reaches_far(self, plan: Plan, tasks: Sequence[Task]) -> bool:
         """Tell whether somebody who goes may help a member on another node: by a limit of its queue that is in the way now, or by rules about other pods."""
-        kinds = {task.likeness: task for task in tasks}.values()
+        kinds = {likeness.of_member(self.session, task): task for task in tasks}.values()
         return any(not plan.is_allowed(member) for member in kinds) or any(
             plan.evaluation(member).minds_others(released=True) for member in kinds
         )
@@ -124,7 +125,7 @@ class Bundles:
             if task.node is not None and task.node.row < len(room):
                 room[task.node.row] += task.shape.request.vector
         useful = np.zeros(len(room), dtype=np.bool_)
-        for member in {task.likeness: task for task in asking}.values():
+        for member in {likeness.of_member(self.session, task): task for task in asking}.values():
             request = member.shape.request
             if not request.unoffered:
                 fits = (room[:, request.asked] >= request.needed).all(axis=1)

@@ -118,7 +118,7 @@ def _is_made(plan: Plan, tasks: Sequence[Task], done: Callable[[], bool], going:
     if are_enough and not plan.loose_units():
         return True
     plan.back_to(mark, 0)
-    if not are_enough and ways.is_only_one(plan.job, tasks):
+    if not are_enough and ways.is_only_one(plan.session, plan.job, tasks):
         return False
     if plan.arrange_somehow(tasks, done, lambda: not plan.loose_units()):
         return True

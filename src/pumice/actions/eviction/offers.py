@@ -171,9 +171,10 @@ class Offers:
 
     def _bounds(self, plan: Plan, member: Task, columns: Columns) -> KindBounds:
         job = plan.job
-        key: tuple[Hashable, ...] = (*member.likeness, job.queue, job.priority, job.key, member.priority)
-        if self._by_priority and not self._rules.within:
-            key = (*member.likeness, job.queue, job.priority)
+        apart = self._session.evaluator.apart(Subject(member, plan.queue))
+        key: tuple[Hashable, ...] = (*member.likeness, apart, job.queue, job.priority)
+        if not self._by_priority or self._rules.within:
+            key = (*key, job.key, member.priority)
         kind = self._kinds.get(key)
         if kind is None or kind.epoch != columns.epoch:
             kind = self._kinds[key] = KindBounds(columns, member, self._kept)

@@ -11,7 +11,7 @@ import numpy as np
 from pumice.actions.eviction import asking, units, ways
 from pumice.actions.eviction.votes import Votes
 from pumice.actions.eviction.ways import Ways
-from pumice.actions.placing import inside_domains, sub_jobs, task_runs, turns
+from pumice.actions.placing import inside_domains, likeness, sub_jobs, task_runs, turns
 from pumice.actions.placing.domain_goal import Progress
 from pumice.framework import selection, subject
 from pumice.framework.fitting import room
@@ -258,7 +258,7 @@ class Plan:
         self.back_to(mark, count)
         wanted = count + len(members)
         some = Ways(self, len(members), lambda: len(self.members) == wanted)
-        return self.is_small(members) and not ways.is_only_one(self.job, members) and some.finds(members)
+        return self.is_small(members) and not ways.is_only_one(self.session, self.job, members) and some.finds(members)
 
     def arrange_enough(self, tasks: Sequence[Task], done: Callable[[], bool]) -> bool:
         """Place as many of the tasks as are enough, without new victims, as allocate would or, if there are few, in every way there is."""
@@ -266,7 +266,11 @@ class Plan:
         if self.arrange_in_order(tasks, done):
             return True
         self.back_to(mark, count)
-        return not self.job.policies and not ways.is_only_one(self.job, tasks) and self.arrange_somehow(tasks, done)
+        return (
+            not self.job.policies
+            and not ways.is_only_one(self.session, self.job, tasks)
+            and self.arrange_somehow(tasks, done)
+        )
 
     def arrange_somehow(
         self, tasks: Sequence[Task], done: Callable[[], bool], suits: Callable[[], bool] = lambda: True
@@ -284,14 +288,14 @@ class Plan:
         while start < len(tasks):
             run = task_runs.next_run(self.session, tasks, start)
             start += len(run)
-            if run[0].likeness in hopeless:
+            if likeness.of_member(self.session, run[0]) in hopeless:
                 continue
             ahead: list[int] = []
             for position, member in enumerate(run):
                 if not ahead and position + 1 < len(run):
                     ahead = self._choose_ahead(run[position:])
                 if not self.place_freely(member, ahead):
-                    hopeless[member.likeness] = None
+                    hopeless[likeness.of_member(self.session, member)] = None
                     break
                 if done():
                     return True
@@ -357,5 +361,5 @@ def orders(plan: Plan, tasks: Sequence[Task]) -> Iterator[Sequence[Task]]:
     if len(tasks) <= FEW and plan.is_small(tasks):
         distinct: dict[Hashable, Sequence[Task]] = {}
         for ordered in itertools.permutations(tasks):
-            distinct.setdefault(tuple(map(ways.kind_of, ordered)), ordered)
+            distinct.setdefault(tuple([ways.kind_of(plan.session, task) for task in ordered]), ordered)
         yield from itertools.islice(distinct.values(), 1, None)

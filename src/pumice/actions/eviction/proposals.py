@@ -12,6 +12,7 @@ from pumice.actions.eviction.bundles import Bundles
 from pumice.actions.eviction.equal_claimants import EqualClaimants
 from pumice.actions.eviction.offers import Offers
 from pumice.actions.eviction.plan import orders
+from pumice.actions.placing import likeness
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator, Sequence
@@ -59,10 +60,11 @@ class CheapestNodes:
         """Place members until the job has what the plan is for; those that are like one for which there is no offer are passed over."""
         hopeless: dict[Hashable, None] = {}
         for member in tasks:
-            if member.likeness in hopeless:
+            kind = likeness.of_member(plan.session, member)
+            if kind in hopeless:
                 continue
             if not self._offers.place(plan, member):
-                hopeless[member.likeness] = None
+                hopeless[kind] = None
             elif done():
                 return True
         return False

@@ -12,6 +12,7 @@ from pumice.actions.eviction.domain_bounds import Cost, DomainBounds
 from pumice.actions.eviction.plan import Plan
 from pumice.actions.eviction.proposals import Proposers
 from pumice.actions.eviction.starving import Starving
+from pumice.actions.placing import likeness
 from pumice.framework import subject
 from pumice.framework.job_domains import Purpose
 from pumice.framework.reasons import BeyondDue
@@ -95,7 +96,7 @@ class Search:
         for members, done in wishes:
             if not self.session.job_starving(job):
                 return
-            kind = tuple([(member.priority, *member.likeness) for member in members])
+            kind = tuple([(member.priority, likeness.of_member(self.session, member)) for member in members])
             if kind not in hopeless and not self.seek(queue, job, members, done):
                 hopeless[kind] = None
 
@@ -127,7 +128,6 @@ class Search:
             if not sound:
                 # What was offered while a plugin broke down about one claimant says nothing about its equals.
                 self._proposers = Proposers(self.session, self.rules)
-                self.starving.forget()
                 self._forget_hopeless()
         return found
 
@@ -138,7 +138,7 @@ class Search:
     def _seek(self, queue: Queue, job: Job, tasks: Sequence[Task], done: Callable[[], bool]) -> bool:
         self.session.findings.attempt(job)
         self.session.observer.sought(self.rules.name)
-        kind = self._kind(job, tasks)
+        kind = self._kind(queue, job, tasks)
         refused = self._hopeless.get(kind) if kind is not None else None
         # Who takes held room over must not be taken from in turn: there it is a candidate itself, of whom plugins may know more. Who is offered none is no candidate.
         knows_all = kind in self._unoffered or not self.rules.facts.candidates_are_looked_at
@@ -172,21 +172,23 @@ class Search:
                 self._unoffered[kind] = None
         return refused
 
-    def _kind(self, job: Job, tasks: Sequence[Task]) -> Hashable:
+    def _kind(self, queue: Queue, job: Job, tasks: Sequence[Task]) -> Hashable:
         """Return what a claimant that has nothing yet shares with its equals, for whom nobody helps either as long as nothing has moved; None if it stands for itself."""
         session = self.session
         if self.rules.within or not session.shortcuts.equal_claimants or session.evaluator.sampler is not None:
             return None
         if len(job.pending) < len(job.tasks) or job.min_task_member or job.policies or job.topology is not None:
             return None
-        likenesses = [task.likeness for task in tasks]
+        facts = session.independence
+        if not (facts.limits_go_by_queues and facts.refusals_go_by_shape):
+            return None
         if any(task.nominated or task.shape.constraint_class.constraints.has_volumes for task in tasks):
             return None
         # Who minds other pods may mind those of its own job.
-        if any(likeness[1] is not None for likeness in likenesses):
+        if any(task.likeness[1] is not None for task in tasks):
             return None
-        pairs = zip(tasks, likenesses, strict=True)
-        asked = tuple([(task.priority, task.preemptable, *likeness) for task, likeness in pairs])
+        seen = [likeness.of_task(session, queue, task) for task in tasks]
+        asked = tuple([(task.priority, task.preemptable, kind) for task, kind in zip(tasks, seen, strict=True)])
         return self.starving.kind_of_job(job), job.min_member, len(job.pending), asked
 
     def _settle(self, wanted: Wanted) -> str | None:

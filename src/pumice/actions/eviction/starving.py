@@ -34,10 +34,6 @@ class Starving:
         # kube-batch knew no admission: without enqueue its actions look at every group.
         self._has_no_admission = settings.rules == "kube-batch" and "enqueue" not in settings.action_names
 
-    def forget(self) -> None:
-        """Forget for whom anybody may go, since a plugin broke down."""
-        self._anybody = {}
-
     def kind_of_job(self, job: Job) -> Hashable:
         """Return what the candidates for a job depend on: who it is, or its numbers, as far as those who decide read them."""
         if self._by_job:

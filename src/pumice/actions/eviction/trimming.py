@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from pumice.actions.eviction import units, votes
 from pumice.actions.eviction.units import Unit
+from pumice.actions.placing import likeness
 from pumice.model.statuses import Status
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ def trim(plan: Plan) -> None:
     """Give back, dearest first, every unit that the plan can do without, and take no gang whole of which a part is enough."""
     if plan.is_trimmed:
         return
-    kinds = list({member.likeness: member for member in plan.members}.values())
+    kinds = list({likeness.of_member(plan.session, member): member for member in plan.members}.values())
     by_numbers = _is_told_by_numbers(plan, kinds)
     # Among equals the last to go is the first to be given back.
     for unit in sorted(plan.units, key=lambda u: (u.priority, len(u.tasks)))[::-1]:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
+from pumice.actions.placing import likeness
 from pumice.framework import subject
 
 if TYPE_CHECKING:
@@ -60,6 +61,7 @@ class Ways:
         self.suits = suits
         self._left = MOST
         self._kinds: dict[Hashable, int] = {}
+        self._known: dict[str, int] = {}
         self._seen: set[tuple[tuple[int, int], ...]] = set()
 
     def finds(self, members: Sequence[Task], placed: tuple[tuple[int, int], ...] = ()) -> bool:
@@ -85,7 +87,7 @@ class Ways:
 
     def _steps(self, members: Sequence[Task], placed: int) -> list[tuple[int, Task, list[int]]]:
         """Return the first member of each kind with the nodes that it may be added on; nobody if those who may come to have a node are too few."""
-        kinds = [self._kinds.setdefault(kind_of(member), len(self._kinds)) for member in members]
+        kinds = [self._kind(member) for member in members]
         firsts = {kind: members[kinds.index(kind)] for kind in dict.fromkeys(kinds)}
         hopeful = {kind: member for kind, member in firsts.items() if self._is_hopeful(member)}
         if placed + sum(kind in hopeful for kind in kinds) < self._least:
@@ -94,6 +96,14 @@ class Ways:
         # If nobody can be left out it does not matter who is first, unless somebody waits for another.
         alone = all(member.likeness[1] is None for member in members)
         return steps[:1] if alone and placed + len(members) <= self._least else steps
+
+    def _kind(self, member: Task) -> int:
+        """Return the number of what tells a member apart."""
+        known = self._known.get(member.uid)
+        if known is None:
+            kind = kind_of(self.plan.session, member)
+            known = self._known[member.uid] = self._kinds.setdefault(kind, len(self._kinds))
+        return known
 
     def _is_hopeful(self, member: Task) -> bool:
         """Tell whether a node may come to take a member once others are placed."""
@@ -110,14 +120,14 @@ class Ways:
         return found
 
 
-def is_only_one(job: Job, members: Sequence[Task]) -> bool:
+def is_only_one(session: Session, job: Job, members: Sequence[Task]) -> bool:
     """Tell whether all ways to place some members are alike: as many of them fit on a node as did before, wherever the others are."""
-    if len(set(map(kind_of, members))) != 1 or job.topology is not None or job.policies:
+    if len({kind_of(session, member) for member in members}) != 1 or job.topology is not None or job.policies:
         return False
     return members[0].likeness[1] is None and not members[0].shape.constraint_class.constraints.has_volumes
 
 
-def kind_of(member: Task) -> Hashable:
+def kind_of(session: Session, member: Task) -> Hashable:
     """Return what tells members of a job apart: what filters and scores see of them, and what minima count."""
     sub_job = None if member.sub_job is None else member.sub_job.key
-    return member.priority, member.role, sub_job, *member.likeness
+    return member.priority, member.role, sub_job, likeness.of_member(session, member)

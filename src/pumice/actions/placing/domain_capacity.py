@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pumice.actions.placing import likeness
 from pumice.framework import foresight, subject
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ class DomainCapacity:
         if self._kinds is None:
             kinds: dict[Hashable, list[Task]] = {}
             for task in self._tasks:
-                kinds.setdefault(task.likeness, []).append(task)
+                kinds.setdefault(likeness.of_member(self._session, task), []).append(task)
             self._kinds = list(kinds.values())
         return self._kinds
 

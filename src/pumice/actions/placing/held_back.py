@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from pumice.actions.placing import likeness
 from pumice.framework import resting
 from pumice.framework.subject import Subject
 
@@ -64,7 +65,7 @@ class HeldBack:
         # Where more was given out than there is, the hold could not be put back.
         if node is None or table.future_idle_at(node.row).min() < 0:
             return None
-        kind = _kind(job, tasks[0])
+        kind = self._kind(queue, job, tasks[0])
         if (stays := self._known.get(kind)) is not None:
             return stays
         if tasks[0].nominated != node.name:
@@ -94,7 +95,7 @@ class HeldBack:
             self._known = {}
         table = self._session.cluster.nodes
         self._when = (tried.queue.name, table.position)
-        kind = _kind(tried.job, tried.task)
+        kind = self._kind(tried.queue, tried.job, tried.task)
         errors = self._session.findings.errors(tried.job)
         said = errors.get(tried.task.uid)
         if said is not None and said.queue and said is not tried.said:
@@ -107,6 +108,9 @@ class HeldBack:
         """Return the node that is held for the only pod of a job and on which it waits; None if there is more to a job than that."""
         return resting.place_of(self._session, job) if self._usual and len(tasks) == 1 else None
 
+    def _kind(self, queue: Queue, job: Job, task: Task) -> Hashable:
+        return likeness.of_task(self._session, queue, task), task.namespace, job.priority, job.min_member
+
     def _nodes_by_amounts(self, subject: Subject) -> Mask | None:
         """Return the nodes that their objects open to a subject; None unless beside these amounts alone decide, and all nodes are looked at."""
         evaluator = self._session.evaluator
@@ -117,10 +121,6 @@ class HeldBack:
         if evaluation.is_by_amounts(released=False) and evaluation.is_by_amounts(released=True):
             return evaluator.static_mask(subject)
         return None
-
-
-def _kind(job: Job, task: Task) -> Hashable:
-    return *task.likeness, task.namespace, job.priority, job.min_member
 
 
 def _are_equals_refused_alike(session: Session) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pumice.actions.placing import domain_search, minimum, sub_jobs, task_runs
+from pumice.actions.placing import domain_search, likeness, minimum, sub_jobs, task_runs
 from pumice.actions.placing.domain_goal import Goal, Progress
 from pumice.framework.job_domains import ALLOCATE
 from pumice.model.statuses import Status
@@ -58,10 +58,11 @@ def _one_more(turn: Turn, tasks: Sequence[Task]) -> tuple[Progress, list[Task]]:
         progress = domain_search.search(turn, _goal(turn, [first], 1, _single))
         if progress is not Progress.NOTHING:
             return progress, left[1:]
+        kinds = [(task, likeness.of_member(turn.session, task)) for task in left]
         failure = turn.session.findings.errors(turn.job).get(first.uid)
         if failure is not None:
-            turn.session.findings.note_fit((task for task in left if task.likeness == first.likeness), failure)
-        left = [task for task in left if task.likeness != first.likeness]
+            turn.session.findings.note_fit([task for task, kind in kinds if kind == kinds[0][1]], failure)
+        left = [task for task, kind in kinds if kind != kinds[0][1]]
     return Progress.NOTHING, []
 
 

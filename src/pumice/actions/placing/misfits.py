@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Protocol
 
-from pumice.actions.placing import minimum
+from pumice.actions.placing import likeness, minimum
 from pumice.framework import subject
 
 if TYPE_CHECKING:
@@ -85,8 +85,7 @@ class MisfitKinds:
 
     def _kind(self, task: Task) -> Hashable:
         """Return what nodes, plugins and the job can tell tasks apart by."""
-        parts = tuple(repr(part(task)) for part in self._turn.session.announced.divisions)
-        return task.role, task.likeness, id(task.sub_job), parts
+        return task.role, id(task.sub_job), likeness.of_member(self._turn.session, task)
 
     def add(self, task: Task) -> None:
         """Remember that no node takes a task, and whether that stays so when others are placed."""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from pumice.actions.placing import telling
 from pumice.framework.no_room import NoRoom
+from pumice.framework.subject import Subject
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
@@ -27,7 +28,7 @@ class Refusals:
         self._session = session
         self._action = action
         self._dormancy = dormancy
-        self._known = KnownFailures()
+        self._known = KnownFailures(session)
         self.no_room = NoRoom(session)
 
     def begin(self, queue: Queue) -> None:
@@ -100,34 +101,42 @@ class Refusals:
 class KnownFailures:
     """Why tasks of one queue found no node, by what nodes see of a task; true until some node changes."""
 
-    __slots__ = ("_known", "_when")
+    __slots__ = ("_evaluator", "_known", "_queue", "_when")
 
-    def __init__(self) -> None:
+    def __init__(self, session: Session) -> None:
+        self._evaluator = session.evaluator
+        self._queue: Queue | None = None
         self._when: tuple[str, int] = ("", -1)
         self._known: dict[Hashable, FitSummary] = {}
 
     def begin(self, queue: Queue, position: int) -> None:
         """Forget what was said of tasks of another queue, or before the log of changed rows came to where it is."""
         if self._when != (queue.name, position):
-            self._when = (queue.name, position)
+            self._when, self._queue = (queue.name, position), queue
             self._known = {}
 
     def add(self, task: Task, failure: FitSummary) -> None:
         """Keep why a task found no node."""
-        self._known[task.likeness] = failure
+        self._known[(*task.likeness, self._apart(task))] = failure
 
     def of(self, task: Task) -> FitSummary | None:
         """Return why one like this task found no node, None if none was tried."""
         if not self._known:
             return None
         # Most often equals share their bond too; only those that do not have to be compared by what it means.
-        same = (task.shape, task.bond)
+        apart = self._apart(task)
+        same = (task.shape, task.bond, apart)
         failure = self._known.get(same)
         if failure is None:
-            failure = self._known.get(task.likeness)
+            failure = self._known.get((*task.likeness, apart))
             if failure is not None:
                 self._known[same] = failure
         return failure
+
+    def _apart(self, task: Task) -> Hashable:
+        """Return what filters and scores see of a task beyond its shape and its bond."""
+        evaluator = self._evaluator
+        return evaluator.apart(Subject(task, self._queue)) if evaluator.functions.aparts else ()
 
 
 def _are_alike(tasks: Sequence[Task]) -> bool:
