@@ -136,3 +136,12 @@ def test_what_was_found_out_while_a_plugin_broke_down_about_one_of_the_two_says_
     assert goes.could("a", "b", "c") == [True, True, True]
     assert goes.asked == asked
     assert stays.safe("a", "b", "c") is safe
+
+
+def test_holders_are_asked_about_alone_where_somebody_beside_them_is_spared_for_a_while():
+    held = Held(voters(2), yes="ab")
+    held.desk.task("x").eviction_refused = held.desk.now
+    held.desk.cluster.evictions_refused += 1
+    assert held.could("a", "b", "c") == [True, True, False]
+    assert held.asked == ["a", "b", "c"]
+    assert not held.safe("c")

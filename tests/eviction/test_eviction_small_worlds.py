@@ -6,6 +6,7 @@ import pytest
 
 from builders import Desk, group, metadata, node, pod, priority_class, queue
 from pumice.actions.eviction import asking, bundles, gang_rules, offers, rules, takeover
+from pumice.actions.eviction.equal_claimants import EqualClaimants
 from pumice.actions.eviction.plan import Plan
 from pumice.framework.plugin import Plugin
 
@@ -219,3 +220,36 @@ def test_for_claimants_like_the_one_before_nodes_are_not_looked_at_again(looks):
     desk.cycle()
     assert len(desk.world.evictions) == 8
     assert len(looks) <= 2
+
+
+@pytest.fixture
+def alike(monkeypatch):
+    """Note for which pods a plan was made like the one before it."""
+    found, place = [], EqualClaimants.place
+
+    def noted(self, plan, tasks, done):
+        placed = place(self, plan, tasks, done)
+        found.extend([tasks[0].name] if placed else [])
+        return placed
+
+    monkeypatch.setattr(EqualClaimants, "place", noted)
+    return found
+
+
+def test_a_claimant_of_one_pod_is_served_like_an_equal_one_before_it(alike):
+    desk = full(12, 1)
+    for i, cpu in enumerate(("1", "1", "500m", "1", "1")):
+        desk.feed(group(f"j{i}", 1, phase="Inqueue", priorityClassName="high", created=i))
+        desk.feed(pod(f"j{i}-0", f"j{i}", cpu=cpu))
+    desk.cycle()
+    assert len(desk.world.evictions) == 5
+    assert alike == ["j1-0", "j4-0"]
+
+
+def test_a_claimant_of_several_pods_looks_for_room_first_for_each_of_them():
+    """The second one is as small as what is left."""
+    desk = full(11, 1).feed(node("small", "500m"), group("j0", 1, phase="Inqueue", priorityClassName="high"))
+    desk.feed(group("j1", 1, phase="Inqueue", priorityClassName="high", created=1), pod("j0-0", "j0", cpu="1"))
+    desk.feed(pod("j1-0", "j1", cpu="1", created=1), pod("j1-1", "j1", cpu="500m", created=2))
+    desk.cycle()
+    assert len(desk.world.evictions) == 1

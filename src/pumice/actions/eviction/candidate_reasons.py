@@ -70,8 +70,6 @@ def _everybody(rules: Rules, claimant: Task) -> Iterator[Task]:
 
 def _reason(rules: Rules, claimant: Task, candidate: Task) -> str | None:
     """Say why the action does not take a candidate, whatever plugins offer; None if they are to be asked."""
-    if candidate.job is None or candidate.job.group is None:
-        return "without a group"
     if claimant.best_effort and not candidate.best_effort:
         return "with requests, for a pod without"
     if rules.is_spared(candidate):

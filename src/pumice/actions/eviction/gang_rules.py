@@ -56,12 +56,15 @@ class GangRules(Rules):
 
     def candidates(self, claimant: Task, domain: HyperNode | None = None, priority: int | None = None) -> list[Task]:
         """Return everybody who may go, on the nodes of a domain or anywhere, of jobs of one priority or any: what `may_go` says, with each job and queue asked about once."""
+        claiming = claimant.job
+        if claiming is None:
+            return []
         jobs = {
             id(job): job
             for job in self.sources(claimant)
-            if (priority is None or job.priority == priority) and self._is_open(claimant, job)
+            if (priority is None or job.priority == priority) and self._is_open(claiming, job)
         }
-        own = claimant.job.queue if claimant.job is not None else ""
+        own = claiming.queue
         guarded = {key for key, job in jobs.items() if self._is_guarded(own, job)}
         tasks: Iterable[Task]
         if domain is None and not guarded and self.facts.protections_go_by_pod_or_queue:
@@ -150,11 +153,9 @@ class GangRules(Rules):
 
         return kept
 
-    def _is_open(self, claimant: Task, job: Job) -> bool:
+    def _is_open(self, own: Job, job: Job) -> bool:
         """Tell whether nothing about a job as a whole speaks against taking from it."""
-        if claimant.job is None or job.group is None or job.queue not in self.session.cluster.queues:
-            return False
-        return self.concerns_job(claimant.job, job) and not (job.preemptable_set and not job.preemptable)
+        return self.concerns_job(own, job) and not (job.preemptable_set and not job.preemptable)
 
     def _is_guarded(self, own: str, job: Job) -> bool:
         """Tell whether the queue of a job may protect its pods."""

@@ -84,8 +84,6 @@ def _candidates(rules: Rules, claimant: Task) -> Iterator[Task]:
 
 def _refusal(rules: Rules, claimant: Task, candidate: Task) -> str | None:
     """Say why the action itself does not take a candidate; None if the plugins are to be asked."""
-    if candidate.job is None or candidate.job.group is None:
-        return "without a group"
     if claimant.best_effort and not candidate.best_effort:
         return "with requests, for a pod without"
     return rules.protection(claimant, candidate)

@@ -118,14 +118,13 @@ class Rounds:
         finally:
             session.breakdowns.trying = trying
             order.end(kept=kept)
+        if not kept:
+            return []  # if anybody was served in vain, no round is played after this one
         for key in {job.key: None for job, _ in served}:
             line = self._lines[key]
-            if kept:
-                line.go_on()
-                work[key] = line.tasks
-            else:
-                line.begin(work[key])
-        return served if kept else []
+            line.go_on()
+            work[key] = line.tasks
+        return served
 
     # -- many turns at once ------------------------------------------------------------------------------------
 
