@@ -130,7 +130,8 @@ def test_a_member_is_placed_inside_a_hyper_node_though_a_filter_keeps_one_of_its
 
 def test_equal_members_that_find_no_room_inside_a_hyper_node_are_told_the_same_and_others_are_tried():
     limit = {"mode": "hard", "highestTierAllowed": 1}
-    made = Desk(CHOOSY, Choosy).feed(node("n", "8"), rack("n"), group("g", 1, phase="Inqueue", networkTopology=limit))
+    made = Desk(CHOOSY.replace(", {name: choosy}", "")).feed(node("n", "8"), rack("n"))
+    made.feed(group("g", 1, phase="Inqueue", networkTopology=limit))
     made.feed(pod("g-0", "g", cpu="1", node="n"), *(pod(f"g-{i}", "g", cpu="9") for i in (1, 2)))
     made.feed(pod("g-3", "g", cpu="1"))
     session = made.session()
@@ -140,3 +141,15 @@ def test_equal_members_that_find_no_room_inside_a_hyper_node_are_told_the_same_a
     assert sorted(told) == ["a.g-1", "a.g-2"]
     assert told["a.g-1"] is told["a.g-2"]
     assert made.task("g-3").node is made.node("n")
+
+
+def test_who_would_fit_on_room_that_is_released_waits_for_the_due_of_its_queue_alone_and_for_that_room_beyond_it():
+    text = 'actions: "allocate"\ntiers:\n- plugins: [{name: gang}, {name: predicates}, {name: proportion}]\n'
+    made = Desk(text).feed(node("n", "4"), queue("a"), queue("b"), group("old", 0, queue="a", phase="Running"))
+    made.feed(pod("old-0", "old", cpu="1", node="n"), group("goes", 0, queue="b", phase="Running"))
+    made.feed(pod("goes-0", "goes", cpu="3", node="n", deleting=5))
+    for name, owner, cpu in (("large", "b", "9"), ("asks", "a", "2")):
+        made.feed(group(name, 1, queue=owner, phase="Inqueue"), pod(f"{name}-0", name, cpu=cpu))
+    trace = [line for line in made.cycle().trace() if "a/asks" in line]
+    assert "goes beyond its share" in trace[0]
+    assert trace[-1].endswith("holds room: 0 of 1 members placed, 1 wait for pods being released")

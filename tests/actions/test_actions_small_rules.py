@@ -287,6 +287,20 @@ def test_a_search_at_another_time_looks_at_the_nodes_that_will_have_just_enough_
     assert looked_at == [None if all_nodes else [False, True, True]]
 
 
+@pytest.mark.parametrize(
+    ("sizes", "more", "placed"),
+    [(("2", "2"), {}, 2), (("2", "9"), {}, 0), (("2", "2"), {"schedulingGates": [{"name": "wait"}]}, 0)],
+)
+def test_a_gang_starts_at_another_time_if_there_is_room_for_each_of_its_members(sizes, more, placed):
+    """Amounts decide alone here: nobody prefers a node, or keeps anybody from one."""
+    desk = Desk('actions: "allocate"\ntiers:\n- plugins: [{name: gang}]\n').feed(
+        *(node(f"n{i}", "4") for i in range(3))
+    )
+    desk.feed(group("old", 1), group("g", 2), *(pod(f"old-{i}", "old", cpu="4", node=f"n{i}") for i in range(3)))
+    desk.feed(pod("g-0", "g", cpu=sizes[0]), pod("g-1", "g", cpu=sizes[1], **more))
+    assert len(at_another_time(desk)[1] or ()) == placed
+
+
 def test_of_members_beyond_the_minimum_all_are_placed_that_will_find_a_node():
     desk = full(GANG_AND_SCORES % "")
     assert at_another_time(desk, ["g-0", "g-1", "g-2"])[1] == [("g-0", "n1"), ("g-1", "n1")]
@@ -366,6 +380,8 @@ def test_members_are_ordered_by_their_largest_share_then_by_each_resource_never_
     [
         (1, {"m": 2}, {}, "mw", True),  # the minimum is less than that of all roles: as many others count as it takes
         (2, {"m": 3}, {}, "mw", False),
+        (2, {"m": 3}, {}, "mww", True),
+        (2, {"m": 3}, {}, "mmw", False),
         (2, {"m": 3}, {"w": 1}, "mw", True),
         (2, {"m": 1, "w": 1}, {}, "mww", False),  # else none that found no node may be short of its own
         (2, {"m": 1, "w": 1}, {"m": 1}, "mww", True),
@@ -416,12 +432,15 @@ class Easy(Plugin):
         session.job_order.add(lambda job: job.tally.ready)
 
 
+@pytest.mark.parametrize("more", [0, 1])
 @pytest.mark.parametrize("rooms", range(1, 7))
-def test_where_minimums_do_not_count_a_turn_ends_with_the_pod_that_makes_a_job_ready(rooms):
+def test_where_minimums_do_not_count_a_turn_ends_with_the_pod_that_makes_a_job_ready(rooms, more):
+    """Be the pods equal or not."""
     text = 'actions: "allocate"\ntiers:\n- plugins: [{name: easy}, {name: predicates}]\n'
     desk = Desk(text, Easy).feed(node("n", str(rooms), "64Gi"))
     for name in "ab":
-        desk.feed(group(name, 3, phase="Inqueue"), *(pod(f"{name}-{i}", name, cpu="1") for i in range(3)))
+        desk.feed(group(name, 3, phase="Inqueue"))
+        desk.feed(*(pod(f"{name}-{i}", name, cpu="1", memory=f"{1 + more * i}Mi") for i in range(3)))
     desk.cycle()
     due = [f"{name}-{i}" for i in range(3) for name in "ab"]
     assert sorted(desk.world.binds) == sorted(due[:rooms])

@@ -61,7 +61,8 @@ class Rooms:
         self._rooms, self.members, self.bounds = rooms, [], {}
         self.queue = "q"
         self.statement = SimpleNamespace(checkpoint=lambda: len(self.members))
-        self.session = SimpleNamespace(pre_predicate=lambda _: None)
+        facts, announced = SimpleNamespace(siblings_share_answers=True), SimpleNamespace(divisions=[])
+        self.session = SimpleNamespace(pre_predicate=lambda _: None, independence=facts, announced=announced)
 
     def rows(self, _):
         return None
@@ -90,7 +91,7 @@ class Rooms:
 def test_where_some_may_be_left_out_a_way_is_found_without_any_of_them(least, sizes, rooms, monkeypatch):
     monkeypatch.setattr(subject, "Subject", lambda member, _: member)
     members = [
-        SimpleNamespace(priority=size, role=str(place), sub_job=None, likeness=(size, None))
+        SimpleNamespace(uid=str(place), priority=size, role=str(place), sub_job=None, likeness=(size, None))
         for place, size in enumerate(sizes)
     ]
 

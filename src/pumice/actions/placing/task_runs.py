@@ -52,7 +52,7 @@ def _placed_together(turn: Turn, order: Sequence[Task]) -> int:
     members = order[: minimum.lacking(job.tally, job.min_member)]
     if len(members) < 2 or members[0].shape is members[1].shape:
         return 0
-    if job.policies or turn.scope != Scope() or not (session.announced.minimums_count and drafted.are_usual(session)):
+    if job.policies or turn.scope != Scope() or not session.announced.minimums_count:
         return 0
     allocatable = session.allocatable
     if allocatable.active and allocatable(turn.queue, subject.demand(members)) is not None:

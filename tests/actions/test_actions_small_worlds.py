@@ -1,0 +1,130 @@
+"""Small worlds of allocate, each made for one rule: whose turn it is, who uses what is held, and what is said of whom."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from builders import Desk, group, metadata, node, pod, priority_class, queue
+from pumice.actions.placing.held_back import HeldBack
+from pumice.framework import shortcuts
+from pumice.framework.plugin import Plugin
+
+GANG = """
+actions: "%s"
+tiers:
+- plugins: [{name: priority}, {name: gang%s}]
+- plugins: [{name: predicates}%s]
+"""
+ALLOCATE = GANG % ("allocate", "", "")
+
+
+def holders(count, *plugins, more="", **options):
+    """Nodes each of which is held for a pod that waits for its victim to go."""
+    desk = Desk(GANG % ("allocate, preempt", ", enablePreemptable: false", more), *plugins, **options)
+    desk.feed(priority_class("low", 1), priority_class("high", 9))
+    for i in range(count):
+        desk.feed(node(f"n{i}", "1"), group(f"low{i}", 0, phase="Running", priorityClassName="low"))
+        desk.feed(pod(f"low{i}-0", f"low{i}", cpu="1", node=f"n{i}"))
+        desk.feed(group(f"g{i}", 1, phase="Inqueue", priorityClassName="high"), pod(f"g{i}-0", f"g{i}", cpu="1"))
+    desk.cycle()
+    assert len(desk.scheduler.reservations.holds) == count
+    return desk
+
+
+def test_a_holder_that_stays_where_it_is_speaks_for_its_equals(monkeypatch):
+    found, known = [], HeldBack.known
+    monkeypatch.setattr(HeldBack, "known", lambda *args: found.append(known(*args)) or found[-1])
+    desk = holders(6, taken=msgspec.structs.replace(shortcuts.ALL, resting_holders=False))
+    found.clear()
+    desk.feed(group("late", 1, phase="Inqueue"), pod("late-0", "late", cpu="1")).cycle()
+    assert sum(each is not None for each in found) == 5
+
+
+class Enough(Plugin):
+    """Lets no queue have more, once it is told so."""
+
+    name = "enough"
+    points = frozenset({"Overused"})
+    told = False
+
+    def open(self, session):
+        session.overused.add(lambda _: "it has enough" if self.told else None)
+
+
+@pytest.mark.parametrize("told", [False, True])
+def test_what_is_held_is_used_only_if_that_is_not_more_than_its_queue_may_have(told, monkeypatch):
+    desk = holders(1, Enough, more=", {name: enough}")
+    monkeypatch.setattr(Enough, "told", told)
+    desk.delete(pod("low0-0", "low0", cpu="1", node="n0")).cycle()
+    assert desk.world.binds == ({} if told else {"g0-0": "n0"})
+
+
+def test_a_gang_that_was_left_incomplete_is_finished_before_a_queue_that_would_come_first_is_served():
+    desk = Desk(ALLOCATE).feed(node("n", "3"), queue("a"), queue("b"))
+    desk.feed(group("half", 2, queue="b", phase="Running"), pod("half-0", "half", cpu="1", node="n"))
+    desk.feed(pod("half-1", "half", cpu="1"))
+    desk.feed(group("first", 2, queue="a", phase="Inqueue"), *(pod(f"first-{i}", "first", cpu="1") for i in range(2)))
+    desk.cycle()
+    assert desk.world.binds == {"half-1": "n"}
+
+
+def rack(name):
+    members = [{"type": "Node", "selector": {"exactMatch": {"name": name}}}]
+    made = {"apiVersion": "topology.volcano.sh/v1alpha1", "kind": "HyperNode", "metadata": metadata(f"rack-{name}")}
+    return {**made, "spec": {"tier": 1, "members": members}}
+
+
+def test_many_small_jobs_that_must_stay_together_do_though_they_take_turns():
+    desk = Desk(GANG % ("allocate", "", ", {name: network-topology-aware}"))
+    for i in range(8):
+        desk.feed(node(f"n{i}", "3"), rack(f"n{i}"))
+    limit = {"mode": "hard", "highestTierAllowed": 1}
+    for i in range(12):
+        desk.feed(group(f"j{i}", 1, phase="Inqueue", networkTopology=limit))
+        desk.feed(*(pod(f"j{i}-{n}", f"j{i}", cpu="1") for n in range(2)))
+    desk.cycle()
+    bound = desk.world.binds
+    together = [(bound[f"j{i}-0"], bound[f"j{i}-1"]) for i in range(12) if f"j{i}-1" in bound and f"j{i}-0" in bound]
+    assert together
+    assert all(one == other for one, other in together)
+
+
+class Licensed(Plugin):
+    """Refuses pods that have a label, wherever they go."""
+
+    name = "licensed"
+    points = frozenset({"PrePredicate"})
+
+    def open(self, session):
+        session.pre_predicate.add(lambda subject: "no licence" if subject.task.pod.metadata.labels else None)
+
+
+def test_after_a_member_that_is_refused_the_next_of_the_role_that_the_minimum_names_comes():
+    """There is room for two, of which one must be of that role."""
+    desk = Desk(GANG % ("allocate", "", ", {name: licensed}"), Licensed).feed(node("n", "2"))
+    desk.feed(group("g", 2, phase="Inqueue", minTaskMember={"m": 1}))
+    for i, role in enumerate(("m", "w", "w", "m")):
+        labels = {} if i else {"app": "x"}
+        desk.feed(pod(f"g-{i}", "g", cpu="1", memory=f"{i}Mi", role=role, created=i, labels=labels))
+    desk.cycle()
+    assert sorted(desk.world.binds) == ["g-1", "g-3"]
+
+
+def test_equal_gangs_name_the_same_member_as_the_reason_for_which_they_wait():
+    """Of the second it is known that it need not be tried."""
+    desk = Desk(ALLOCATE).feed(node("n", "2"))
+    for name in ("g", "h"):
+        desk.feed(group(name, 2, phase="Inqueue", minTaskMember={"b": 1}))
+        for i, role in enumerate("ab"):
+            desk.feed(pod(f"{name}-{i}", name, cpu="1", role=role, created=i, nodeSelector={"is": "elsewhere"}))
+    trace = desk.cycle().trace()
+    said = {name: next(line for line in trace if line.startswith(f"allocate: a/{name}")) for name in "gh"}
+    assert said["h"] == said["g"].replace("a/g", "a/h").replace("g-", "h-")
+
+
+def test_a_gang_of_unequal_members_that_could_start_in_no_way_keeps_the_room_that_it_waits_for():
+    desk = Desk(ALLOCATE).feed(node("n", "3"), group("old", 1), pod("old-0", "old", cpu="3", node="n", deleting=5))
+    desk.feed(group("g", 2, phase="Inqueue"), *(pod(f"g-{i}", "g", cpu=str(i + 1)) for i in range(2)))
+    (line,) = (line for line in desk.cycle().trace() if "a/g" in line)
+    assert line.endswith("holds room: 0 of 2 members placed, 2 wait for pods being released")
