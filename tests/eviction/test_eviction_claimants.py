@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from eviction_crowds import PLUGINS, crowd, throng
 from hypothesis import given, settings
@@ -160,3 +161,44 @@ def test_the_cluster_counts_every_job_that_comes_to_wait_again():
     assert (job.pending, desk.cluster.returned) == ({}, before)
     statement.discard()
     assert (list(job.pending.values()), desk.cluster.returned) == ([task], before + 1)
+
+
+class Costs:
+    """What nodes cost and score, as an order of nodes asks for it."""
+
+    def __init__(self, ranks, scores):
+        self.ranks, self.scores = list(ranks), np.array(scores)
+        self.settled = self.possible = self.left = np.ones(len(ranks), dtype=bool)
+        self.kind, self.bounds, self.evaluation = self, self, None
+
+    def key(self, row):
+        return self.ranks[row], -int(self.scores[row]), row
+
+    def in_order(self, left, _scores):
+        return sorted(np.flatnonzero(left).tolist(), key=self.key)
+
+    def rank(self, row):
+        return self.ranks[row]
+
+
+TAKEN = st.tuples(st.booleans(), st.integers(0, 2), st.integers(0, 2))
+"""Whether a node that was taken may help again, and what it costs and scores then."""
+
+
+@settings(max_examples=drawn(300, 60), deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2)), min_size=1, max_size=5), st.lists(TAKEN, max_size=9))
+def test_the_next_node_is_the_cheapest_of_those_left_and_those_that_may_help_again(nodes, turns):
+    costs = Costs([rank for rank, _ in nodes], [score for _, score in nodes])
+    order, left = NodeOrder(costs), list(range(len(nodes)))
+    for again, rank, score in turns:
+        first = order.first()
+        assert first == min(map(costs.key, left), default=None)
+        if first is None:
+            break
+        row = first[2]
+        order.remove(first)
+        left.remove(row)
+        costs.ranks[row], costs.scores[row] = rank, score
+        if again:
+            order.put_back(costs, row)
+            left.append(row)

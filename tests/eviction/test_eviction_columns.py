@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from builders import Desk, group, node, pod, priority_class, queue
 from drawing import seeds
 from pumice.actions.eviction import candidate_columns, gang_rules, ranking, rules, unit_columns, units
+from pumice.actions.eviction.queue_protections import QueueProtections
 from pumice.framework import independence
 from pumice.model import change_log, nodes
 from pumice.model.statuses import ALLOCATED_LIKE, Status
@@ -395,3 +397,12 @@ def test_two_priorities_are_one_number_that_compares_as_they_do(one, other):
     numbers = [unit_columns.code(*one), unit_columns.code(*other)]
     assert [unit_columns.decoded(each) for each in numbers] == [one, other]
     assert (numbers[0] < numbers[1]) == (one < other)
+
+
+@pytest.mark.parametrize("alone", [True, False])
+@pytest.mark.parametrize(("roles", "policies"), [(False, ()), (True, ()), (False, ("policy",)), (True, ("policy",))])
+def test_queues_say_the_same_of_equal_pods_of_a_job_if_it_has_neither_roles_nor_sub_groups(roles, policies, alone):
+    known, shape = QueueProtections(), SimpleNamespace(serial=1)
+    job = SimpleNamespace(key="a/j", queue="q", roles_enforced=roles, policies=policies)
+    groups = {known.group(job, SimpleNamespace(uid=uid, shape=shape), alone=alone) for uid in "ab"}
+    assert len(groups) == (2 if roles or policies else 1)

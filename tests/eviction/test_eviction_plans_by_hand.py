@@ -130,6 +130,16 @@ def test_a_victim_is_spared_if_the_member_beside_it_finds_room_elsewhere():
     assert hand.homes() == {"asks-0": "n"}
 
 
+def test_no_more_members_move_than_have_to_if_a_victim_is_spared():
+    running = {"low": (0, "low", [("m", 2)]), "mid": (0, "mid", [("m", 2)])}
+    hand = Hand(nodes={"m": 4, "n": 2}, running=running, asks=[(2, ANYWHERE), (2, ANYWHERE)])
+    hand.take("low-0", "mid-0")
+    hand.place(asks_0="m", asks_1="m")
+    hand.trim()
+    assert hand.victims() == ["low-0"]
+    assert [member.name for member in hand.plan.members] == ["asks-0", "asks-1"]
+
+
 def test_a_victim_is_not_spared_if_there_is_room_elsewhere_for_one_of_two_members_beside_it():
     hand = Hand(nodes={"m": 4, "n": 2}, running={"low": (0, "low", [("m", 4)])}, asks=[(2, ANYWHERE), (2, ANYWHERE)])
     hand.take("low-0")

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from builders import Desk, group, metadata, node, pod, priority_class, queue
-from pumice.actions.eviction import asking, bundles, gang_rules, offers, rules, takeover
+from pumice.actions.eviction import asking, bundles, exhaustive, gang_rules, judge, offers, rules, takeover, ways
 from pumice.actions.eviction.equal_claimants import EqualClaimants
 from pumice.actions.eviction.plan import Plan
+from pumice.actions.eviction.search import Search
 from pumice.framework.plugin import Plugin
 
 CONFIG = """
@@ -153,6 +154,72 @@ def test_a_plugin_that_simulates_may_speak_against_a_victim_s_going_and_a_member
     desk.feed(pod("high-0", "high", cpu="1"))
     desk.cycle()
     assert desk.world.evictions == evicted
+
+
+def test_of_pods_of_which_a_plugin_speaks_against_one_the_other_goes():
+    text = PREEMPT.replace("{name: priority}", "{name: priority}, {name: attached}")
+    text += "configurations:\n- {name: preempt, arguments: {enableTopologyAwarePreemption: true}}\n"
+    desk = Desk(text, Attached).feed(*classes(), node("n", "2"))
+    for rank in ("low", "mid"):
+        desk.feed(group(rank, 0, phase="Running", priorityClassName=rank), pod(f"{rank}-0", rank, cpu="1", node="n"))
+    desk.feed(group("high", 1, phase="Inqueue", priorityClassName="high"), pod("high-0", "high", cpu="1"))
+    desk.cycle()
+    assert desk.world.evictions == ["mid-0"]
+
+
+def test_of_pods_of_which_the_claimant_wants_to_be_beside_one_the_other_goes():
+    rule = {"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": "x"}}}
+    beside = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [rule]}}
+    desk = Desk(PREEMPT).feed(*classes(), node("n", "2", labels={"zone": "z"}))
+    for rank, labels in (("low", {"app": "x"}), ("mid", {})):
+        desk.feed(group(rank, 0, phase="Running", priorityClassName=rank))
+        desk.feed(pod(f"{rank}-0", rank, cpu="1", node="n", labels=labels))
+    desk.feed(group("high", 1, phase="Inqueue", priorityClassName="high"))
+    desk.feed(pod("high-0", "high", cpu="1", affinity=beside))
+    desk.cycle()
+    assert desk.world.evictions == ["mid-0"]
+
+
+# -- several members -------------------------------------------------------------------------------------------
+
+
+def test_where_gangs_are_not_kept_no_more_pods_of_one_go_than_make_room_for_all_members():
+    desk = Desk("compatibility: volcano\n" + PREEMPT).feed(*classes(), node("n", "3"))
+    desk.feed(group("low", 3, phase="Running", priorityClassName="low"))
+    desk.feed(*(pod(f"low-{i}", "low", cpu="1", node="n") for i in range(3)))
+    desk.feed(group("high", 2, phase="Inqueue", priorityClassName="high"))
+    desk.feed(*(pod(f"high-{i}", "high", cpu="1") for i in range(2)))
+    desk.cycle()
+    assert desk.world.evictions == ["low-1", "low-2"]
+
+
+def test_where_not_every_way_is_tried_each_order_of_the_members_begins_with_nobody_placed(monkeypatch):
+    """The first takes the only node where the second may go, in their own order and the largest first."""
+    monkeypatch.setattr(ways, "MOST", 0)
+    desk = Desk(PREEMPT.replace(", {name: nodeorder}", "")).feed(*classes())
+    desk.feed(group("low", 0, phase="Running", priorityClassName="low"))
+    for i in range(2):
+        desk.feed(node(f"n{i}", "1", labels={"is": f"n{i}"}), pod(f"low-{i}", "low", cpu="1", node=f"n{i}"))
+    desk.feed(group("high", 2, phase="Inqueue", priorityClassName="high"))
+    desk.feed(pod("high-0", "high", cpu="1"), pod("high-1", "high", cpu="1", nodeSelector={"is": "n0"}))
+    session = desk.session()
+    asks = wanted(desk, session, "high", 2, lambda: session.is_pipelined(desk.task("high-0").job))
+    asked = rules.Preempt(session)
+    plan = Plan(session, asked, asks)
+    assert any(judge.passes(plan, asks.done) for _ in exhaustive.EverySet(asked).proposals(plan, asks))
+    assert {member.name: member.node.name for member in plan.members} == {"high-0": "n1", "high-1": "n0"}
+
+
+@pytest.mark.parametrize(("limit", "found"), [(None, {""}), (HARD, {"rack"})])
+def test_a_plan_is_looked_for_inside_the_hyper_nodes_that_a_job_must_stay_in_or_anywhere(limit, found):
+    text = CONFIG % ("gangpreempt", VOTERS, ", {name: network-topology-aware}")
+    desk = Desk(text).feed(*classes(), node("n0", "2"), node("n1", "2"), rack("n0"))
+    topology = {} if limit is None else {"networkTopology": limit}
+    desk.feed(group("asks", 1, phase="Inqueue", priorityClassName="high", **topology), pod("asks-0", "asks", cpu="1"))
+    session = desk.session()
+    domains = Search(session, gang_rules.GangPreempt(session)).domains(desk.task("asks-0").job, None)
+    root = session.topology.tree.root
+    assert {"" if domain is root else domain.name for domain in domains} == found
 
 
 # -- what is remembered ----------------------------------------------------------------------------------------

@@ -51,6 +51,14 @@ def test_pods_of_a_queue_that_gives_nothing_back_are_told_so():
     assert "  preempt: no candidates" in text(explained)
 
 
+def test_pods_with_requests_are_said_to_stay_for_one_without():
+    made = Desk(EVERYTHING).feed(node("n", cpu="2", pods="1"), priority_class("high", 10), group("low", 0))
+    made.feed(pod("low-0", "low", cpu="1", node="n"))
+    made.feed(group("g", 1, priorityClassName="high"), pod("g-0", "g"))
+    (explained,) = asked(made, ("job", "a/g"))
+    assert "  preempt: 1 candidate: 1 with requests, for a pod without" in text(explained)
+
+
 def test_members_that_their_gang_needs_are_told_so():
     made = Desk(EVERYTHING.replace("{name: proportion}, ", "")).feed(node("n", cpu="2"), priority_class("high", 10))
     made.feed(group("low", 2), *(pod(f"low-{i}", "low", cpu="1", node="n") for i in range(2)))
