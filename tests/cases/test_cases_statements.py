@@ -28,7 +28,6 @@ def test_case_14_discard_restores_victim_claimant_and_node_and_remembers_where_t
     statement.pipeline([claimant], [target], evicted=True)
     assert (victim.status, claimant.status, claimant.node) == (Status.RELEASING, Status.PIPELINED, target)
     assert [run.step for run in statement.runs] == [Step.EVICT, Step.PIPELINE]
-    assert statement.has_evictions
     statement.discard()
     assert (victim.status, victim.node) == (Status.RUNNING, target)
     assert (claimant.status, claimant.node) == (Status.PENDING, None)

@@ -34,14 +34,19 @@ def test_a_node_that_would_take_members_of_a_gang_that_cannot_start_says_that_th
 
 def test_pods_of_others_and_going_ones_are_on_the_list():
     made = Desk().feed(node("n", cpu="4"), pod("alien", scheduler="else", cpu="1", node="n"), group("g", 1))
-    made.feed(pod("g-0", "g", cpu="2", node="n", deleting=True))
+    made.feed(pod("g-0", "g", cpu="2", node="n", deleting=True), pod("small", "g", node="n"))
     (explained,) = asked(made, ("node", "n"))
     assert [(each.pod, each.job, each.status) for each in explained.pods] == [
         ("a/alien", "", "Running"),
         ("a/g-0", "a/g", "Releasing"),
+        ("a/small", "a/g", "Running"),
     ]
     assert explained.foreign == 1
-    assert "  cpu: 1 free of 4, 2 being released" in text(explained)
+    told = text(explained)
+    assert "  cpu: 1 free of 4, 2 being released" in told
+    assert "  a/alien: Running, 1 cpu" in told
+    assert "  a/g-0 of a/g in queue default: Releasing, 2 cpu" in told
+    assert "  a/small of a/g in queue default: Running, no requests" in told
 
 
 @settings(max_examples=drawn(100))

@@ -90,4 +90,21 @@ def test_what_would_be_reclaimed_is_told_though_the_queue_may_not_ask():
     own, lent = asked(made, ("queue", "own"), ("queue", "lent"))
     assert [(c.claimant, c.owner, c.job) for c in own.claims] == [("own", "lent", "a/g")]
     assert own.claims == lent.claimed
-    assert own.claims[0].refusal
+    assert own.claims[0].refusal == (
+        "cpu 2 for a pod goes beyond its share: allocated cpu 0 of 1, pods 0 of 1 deserved"
+    )
+
+
+def test_what_would_be_reclaimed_by_a_queue_that_may_ask_has_no_refusal():
+    made = Desk(EVERYTHING).feed(node("n", cpu="4"), queue("lent"), queue("own"))
+    made.feed(group("big", 1, queue="lent"), *(pod(f"big-{i}", "big", cpu="1", node="n") for i in range(4)))
+    made.feed(group("g", 1, queue="own"), pod("g-0", "g", cpu="2", nodeSelector={"no": "where"}))
+    (own,) = asked(made, ("queue", "own"))
+    (claim,) = own.claims
+    assert (claim.claimant, claim.owner, claim.job, claim.amounts, claim.refusal) == (
+        "own",
+        "lent",
+        "a/g",
+        {"cpu": "2"},
+        "",
+    )

@@ -99,6 +99,21 @@ def test_a_plugin_that_breaks_down_is_named_and_leaves_nothing_half_done(place):
     assert {task.name for task in made.cluster.tasks.values() if task.status.name == "BINDING"} == set(made.world.binds)
 
 
+@pytest.mark.parametrize("jobs", [1, 2, 3])
+@pytest.mark.parametrize(("place", "source"), [("predicate", "allocate"), ("open", "open"), ("close", "close")])
+def test_a_breakdown_is_told_once_by_the_action_that_ran_or_else_the_place_with_how_many_it_was_about(
+    place, source, jobs
+):
+    Fragile.place = place
+    made = Desk(PLUGGED, Fragile).feed(node("n1", cpu="4"))
+    for i in range(jobs):
+        made.feed(group(f"g{i}", 1), pod(f"g{i}-w", f"g{i}", cpu=f"{i + 1}"))
+    (line,) = [each for each in made.cycle().trace() if each.partition(": ")[2].startswith("plugin fragile")]
+    others = f" (about {jobs} jobs or queues)" if place == "predicate" and jobs > 1 else ""
+    assert line.startswith(f"{source}: plugin fragile broke down at ")
+    assert line.endswith(f"ZeroDivisionError: in {place}{others}")
+
+
 @pytest.mark.parametrize("place", PLACES)
 def test_what_broke_down_is_made_good_once_the_plugin_works_again(place):
     made = desk(place)

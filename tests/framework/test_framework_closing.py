@@ -135,6 +135,24 @@ def test_a_task_that_waits_for_release_says_where_and_nominates_nothing():
     assert all("nominatedNodeName" not in patch.body["status"] for patch in made.world.patches("Pod"))
 
 
+@pytest.mark.parametrize("kept", [False, True])
+@pytest.mark.parametrize("held", [False, True])
+@pytest.mark.parametrize("evicted", [False, True])
+def test_a_member_that_waits_is_nominated_if_pods_were_evicted_for_it_and_its_room_is_held(evicted, held, kept):
+    """That is so as well for one whose statement was discarded."""
+    made = Desk().feed(node("n1"), group("g", 1), pod("g-w-0", "g", cpu="2"))
+    session, task = made.session(), made.task("g-w-0")
+    statement = session.statement()
+    statement.pipeline([task], [made.node("n1")], evicted=evicted)
+    if held:
+        session.reserve([task], [], 60 * SECOND)
+    (statement.keep if kept else statement.discard)()
+    ((_, report),) = closing.report(session)
+    assert [(each.reason, each.nominated) for each in report.tasks] == [
+        ("Unschedulable", "n1" if evicted and held else "")
+    ]
+
+
 def test_a_repeated_verdict_writes_nothing_and_keeps_its_time():
     made = Desk().feed(node("n1", cpu="1"), group("g", 1), pod("g-w-0", "g", cpu="2"))
     made.cycle()

@@ -147,3 +147,19 @@ def test_what_waits_is_given_as_it_stood_at_first_then_what_came_later(given_ite
     found = queue.waiting()
     assert found[: len(first)] == first
     assert sorted(found[len(first) :], key=place) == sorted(items[begun:], key=place)
+
+
+def test_something_has_to_be_moved_from_when_it_is_touched_until_the_next_one_leaves():
+    made = ordering([keyed(lambda item: item.key)])
+    items = [Item(name) for name in NAMES]
+    queue = made.queue(items)
+    for touch in (lambda: made.touch(items[-1]), made.touch_all):
+        assert queue.unmoved
+        (first,) = queue.lead(1)
+        assert queue.is_next(first)
+        touch()
+        assert not queue.unmoved
+        assert not queue.is_next(first)
+        assert queue.leave_together([first]) == 0
+        queue.put_back([first])
+        assert queue.pop() is first[2]

@@ -89,5 +89,5 @@ def summarise(subject: Subject, nodes: Nodes, functions: Functions, reasons: Rea
 
 
 def _texts(answer: npt.NDArray[np.int16], reasons: Reasons) -> list[tuple[str, int]]:
-    counts = np.bincount(answer, minlength=1)
+    counts = np.bincount(answer)
     return [(reasons.table[number].text, int(counts[number])) for number in range(1, len(counts)) if counts[number]]

@@ -98,11 +98,6 @@ class Statement:
         """What keeps the words of this cycle that can be taken back."""
         return self._session.findings.journal
 
-    @property
-    def has_evictions(self) -> bool:
-        """Tell whether anything is evicted."""
-        return any(run.step is Step.EVICT for run in self.runs)
-
     # -- deciding ----------------------------------------------------------------------------------------------
 
     def allocate(
