@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pumice.framework import reasons, standings
-from pumice.framework.reason_keys import is_general, is_news, reason_key
+from pumice.framework.reason_keys import cause, has_other_numbers, is_general, is_news, joined, parted, reason_key
 
 WAITS = "pod group is not ready, 3 Pending, 3 minAvailable; Pending: 3 Unschedulable"
 UNAVAILABLE = "0/3 nodes are unavailable: 3 Insufficient cpu."
@@ -80,3 +80,76 @@ def test_by_how_much_a_job_would_delay_another_is_no_news_and_whom_it_would_dela
         for name, length in (("g-1", "59s"), ("g-1", "1h1m"), ("g-2", "59s"))
     )
     assert first == later != other
+
+
+PARTED = [
+    ("it waits for b; queue q: full", ("it waits for b", "queue q: full")),
+    (f"no node has 4 cpu free; {UNAVAILABLE}", ("no node has 4 cpu free", UNAVAILABLE)),
+    (f"no room; 1/3 tasks in gang unschedulable: {WAITS}", ("no room", f"1/3 tasks in gang unschedulable: {WAITS}")),
+    (f"no room; {WAITS}", ("no room", WAITS)),
+    (UNAVAILABLE, ("", UNAVAILABLE)),
+    ("a; b", ("", "a; b")),
+]
+
+
+@pytest.mark.parametrize(("text", "parts"), PARTED)
+def test_a_text_is_a_cause_and_a_summary_behind_it(text, parts):
+    assert parted(text) == parts
+    assert joined(*parts) == text
+
+
+def test_a_summary_that_begins_with_its_cause_says_it_once():
+    assert joined("queue q: full", "queue q: full; more") == "queue q: full; more"
+    assert joined("", "queue q: full") == "queue q: full"
+
+
+CAUSES = [
+    (f"no room; {WAITS}. Origin reason is p: no cpu", "no room"),
+    (f"{WAITS}. Origin reason is p: no cpu", f"{WAITS.partition(':')[0]}: p: no cpu"),
+    (f"1/3 tasks in gang unschedulable: {WAITS}. Origin reason is p: no cpu", "1/3 tasks in gang unschedulable: p: no cpu"),
+    (UNAVAILABLE, UNAVAILABLE),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "expected"), CAUSES)
+def test_the_cause_is_what_a_text_begins_with_or_what_it_gives_as_the_origin_or_all_of_it(text, expected):
+    assert cause(text) == expected
+
+
+GENERAL = [
+    (WAITS, True),
+    (WAITS.replace("not ready", "ready"), True),
+    (f"{WAITS}. Origin reason is p: no cpu", False),
+    (f"{WAITS}. It waits for pods that are evicted for it: a/p", False),
+    (UNAVAILABLE, False),
+    ("", False),
+]
+
+
+@pytest.mark.parametrize(("text", "general"), GENERAL)
+def test_a_text_that_sums_a_group_up_and_gives_no_reason_is_general(text, general):
+    assert is_general(text) is general
+
+
+NEWS = [
+    ("the same", UNAVAILABLE, UNAVAILABLE, False),
+    ("the first words", "", "", False),
+    ("a cause is no longer told", f"no room; {UNAVAILABLE}", UNAVAILABLE, True),
+    ("nor is a reason", f"no room; {UNAVAILABLE}", WAITS, False),
+    ("a cause that comes to words without one", WAITS, f"no room; {WAITS}", True),
+    ("one sum after the other", WAITS, WAITS.replace("not ready", "ready"), True),
+    ("a sum behind the same cause", f"no room; {UNAVAILABLE}", f"no room; {WAITS}", False),
+    ("a reason behind the same cause", f"no room; {WAITS}", f"no room; {UNAVAILABLE}", True),
+    ("the same in other numbers", UNAVAILABLE, UNAVAILABLE.replace("3", "9"), False),
+]
+
+
+@pytest.mark.parametrize(("case", "said", "text", "news"), NEWS, ids=[row[0] for row in NEWS])
+def test_another_cause_or_another_summary_that_gives_a_reason_is_news(case, said, text, news):
+    assert is_news(said, text) is news
+
+
+def test_the_same_reason_in_other_numbers_is_told_from_the_very_same_words():
+    assert has_other_numbers(UNAVAILABLE, UNAVAILABLE.replace("3", "9"))
+    assert not has_other_numbers(UNAVAILABLE, UNAVAILABLE)
+    assert not has_other_numbers(UNAVAILABLE, WAITS)

@@ -113,6 +113,7 @@ def test_so_many_whose_going_is_waited_for_are_named_and_others_counted(count, m
     known.holds[desk.task("g-0").uid] = Hold("n", tuple(desk.task(f"old-{i:02}").uid for i in range(count)))
     told = known.awaited(desk.cluster, desk.task("g-0").job)
     assert told.count("a/old-") == reservations.NAMED
+    assert (" more;" in told) is bool(more)
     assert (f" and {more} more;" in told) is bool(more)
     assert session.cluster is desk.cluster
 

@@ -172,11 +172,9 @@ class Reservations:
         if going is not None and going >= now:
             hold.clear_since = None
             return True
-        since = now if hold.clear_since is None else hold.clear_since
-        if going is not None:
-            since = min(since, max(going, 0)) if hold.clear_since is None else since
-        hold.clear_since = since
-        if now - since >= hold.patience:
+        if hold.clear_since is None:
+            hold.clear_since = now if going is None else going
+        if now - hold.clear_since >= hold.patience:
             self.drop([task])
             return False
         return True
@@ -313,9 +311,7 @@ def _places(
     for task in tasks:
         hold = reservations.holds.get(task.uid)
         record = table.by_name.get(hold.node) if hold is not None else None
-        if record is None or record.row >= table.count or task.status != Status.PENDING:
-            continue
-        if not task.shape.request.unoffered:
+        if record is not None and task.status == Status.PENDING and not task.shape.request.unoffered:
             places.append((task, record))
     return places
 
