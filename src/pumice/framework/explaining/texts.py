@@ -179,7 +179,7 @@ def group_text(group: NodeGroup) -> str:
     """Write one group of nodes."""
     if group.resource:
         head = f"{_nodes(group.count)} short of {group.asked} {group.resource}"
-        return head if group.nearest is None else f"{head}, closest {_nearest_text(group)}"
+        return f"{head}{_nearest_text(group)}"
     if group.details:
         told = [f"{detail.count} {detail.text}" for detail in group.details]
         rest = group.count - sum(detail.count for detail in group.details)
@@ -192,14 +192,14 @@ def _nodes(count: int) -> str:
 
 
 def _nearest_text(group: NodeGroup) -> str:
-    nearest = group.nearest
-    if nearest is None:
+    """Write which node of a group lacks least, if that is known."""
+    if (nearest := group.nearest) is None:
         return ""
     if list(nearest.short) == [group.resource]:
         by = nearest.short[group.resource]
     else:
         by = " and ".join(f"{amount} {name}" for name, amount in nearest.short.items())
-    return f"{nearest.node} by {by}" + (f" ({nearest.otherwise})" if nearest.otherwise else "")
+    return f", closest {nearest.node} by {by}" + (f" ({nearest.otherwise})" if nearest.otherwise else "")
 
 
 def gang_text(gang: GangVerdict) -> str:
@@ -219,8 +219,7 @@ def _missing_text(missing: MissingMember) -> str:
         return f"{who}: {missing.reason}"
     if len(placement.groups) == 1 and not placement.fitting and (group := placement.groups[0]).resource:
         verb = "lack" if missing.count > 1 else "lacks"
-        nearest = f", closest {_nearest_text(group)}" if group.nearest is not None else ""
-        return f"{who} {verb} {group.asked} {group.resource} everywhere{nearest}"
+        return f"{who} {verb} {group.asked} {group.resource} everywhere{_nearest_text(group)}"
     return f"{who}: {placement_text(placement)}"
 
 
