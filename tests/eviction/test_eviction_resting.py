@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import recount
 from builders import Desk, group, node, pod, priority_class
 from drawing import drawn, seeds
-from pumice.framework import shortcuts
+from pumice.framework import resting, shortcuts
 
 AWAKE = msgspec.structs.replace(shortcuts.ALL, resting_holders=False)
 EACH_CLAIMANT = msgspec.structs.replace(shortcuts.ALL, equal_claimants=False)
@@ -32,8 +32,8 @@ tiers:
 @given(seed=st.integers(0, 10**6))
 def test_nobody_can_tell_that_holders_are_left_out(name, seed):
     lives = Restless(seed, name, shortcuts.ALL), Restless(seed, name, AWAKE)
-    for cycle, (resting, awake) in enumerate(itertools.zip_longest(*(life.told() for life in lives))):
-        assert resting == awake, f"cycle {cycle}"
+    for cycle, (rested, awake) in enumerate(itertools.zip_longest(*(life.told() for life in lives))):
+        assert rested == awake, f"cycle {cycle}"
 
 
 def test_who_could_not_be_taken_from_in_turn_stands_for_nobody_else():
@@ -125,6 +125,31 @@ def test_all_holders_are_tried_where_somebody_else_takes_room_that_is_held():
     made.feed(pod("foreign", cpu="3", node="n3", scheduler="another"))
     assert len(tried(made)) == 12
     recount.check(made.cluster)
+
+
+def opened(made):
+    """Open a session with the room held that is held."""
+    made.apply()
+    engine = made.scheduler.engine
+    return engine.open(made.cache.record, made.cache, number=9, now=made.now, reserved=made.scheduler.reservations)
+
+
+@pytest.mark.parametrize("told", [False, True])
+def test_nobody_is_left_out_where_somebody_has_come_to_want_to_be_told_of_everybody(told):
+    session = opened(waiting(3))
+    assert len(session.reserved) == 3
+    session.gates.enabled = told
+    left_out = [uid for _, uids in resting.of(session).left_out(session) for uid in uids]
+    assert len(left_out) == (0 if told else 3)
+
+
+def test_where_not_all_can_wait_who_rests_is_put_back_where_it_waits():
+    made = waiting(3)
+    other = pod("other", "more", cpu="3")
+    other["status"]["nominatedNodeName"] = "n0"
+    session = opened(made.feed(group("more", 1, phase="Inqueue", priorityClassName="high"), other))
+    assert sorted(task.node.name for task in session.reserved.values()) == ["n0", "n1", "n2"]
+    assert not any(uids for _, uids in resting.of(session).left_out(session))
 
 
 def test_everybody_is_looked_at_where_somebody_asks_why():

@@ -15,9 +15,12 @@ from builders import Desk, group, node, played, pod, queue
 from drawing import drawn
 from pumice.cache import effects
 from pumice.framework import block, blocks, observing, shortcuts
+from pumice.framework.drafting import Draft
 from pumice.framework.plugin import Plugin
 from pumice.framework.points import NODE_TASKS, Reads
 from pumice.framework.reasons import Code
+from pumice.framework.subject import Subject
+from pumice.model import nodes as model_nodes
 
 ROOT = Path(__file__).parents[2]
 ANYTHING = st.randoms(use_true_random=True)
@@ -302,3 +305,36 @@ def test_unequal_shapes_are_really_worked_out_together():
     with mock.patch.object(blocks, "Block", wraps=blocks.Block) as made:
         desk.cycle()
     assert [len(call.args[1]) for call in made.call_args_list] == [20]
+
+
+@settings(max_examples=drawn(120), deadline=None)
+@given(draw=ANYTHING)
+def test_a_block_that_is_brought_up_to_date_says_what_a_new_one_says(draw):
+    """However much has changed, also where it is not known any more what has, and after drafts."""
+    desk = Desk(
+        'actions: "allocate"\ntiers:\n- plugins: [{name: predicates}, {name: nodeorder}, {name: binpack}]\n'
+    ).feed(*nodes(draw), node("last", "9"), group("g", 99))
+    desk.feed(*(pod(f"g-{i}", "g", cpu=f"{draw.randint(1, 4)}00m", memory="100Mi") for i in range(8)))
+    session = desk.session()
+    tasks = [desk.task(f"g-{i}") for i in range(8)]
+    subjects = list({id(task.shape): Subject(task) for task in tasks}.values())
+    table, evaluator = desk.cluster.nodes, session.evaluator
+    statement = session.statement()
+    small = {
+        "AT_ONCE": draw.choice([1, 9, 1 << 16]),
+        "FEW": draw.choice([0, 1, 64]),
+        "MEMO_LIMIT": draw.choice([0, 1 << 18]),
+    }
+    log = draw.choice([1, 1 << 20])
+    with mock.patch.multiple(block, **small), mock.patch.object(model_nodes, "LOG_LIMIT", log):
+        kept = block.Block(evaluator, subjects)
+        for _ in range(draw.randint(1, 4)):
+            for task in draw.sample(tasks, draw.randint(0, 4)):
+                if task.node is None:
+                    statement.pipeline([task], [draw.choice(table.records)])
+                else:
+                    statement.undo(task)
+            if draw.random() < 0.5:
+                Draft(kept, table, [draw.randrange(len(subjects)) for _ in range(3)]).rows()
+            kept.catch_up()
+            assert kept.keys.tolist() == block.Block(evaluator, subjects).keys.tolist()

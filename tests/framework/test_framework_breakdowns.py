@@ -8,6 +8,7 @@ import recount
 from builders import GANG, Desk, group, node, pod
 from pumice.framework.plugin import Action, Plugin
 from pumice.framework.points import POINTS
+from pumice.framework.reasons import FitSummary
 
 PLUGGED = GANG.replace("{name: priority}", "{name: fragile}, {name: priority}")
 PLACES = (
@@ -176,3 +177,12 @@ def test_a_cycle_with_a_breakdown_is_repeated_though_nothing_changed():
     Fragile.place = ""
     made.cycle()
     assert made.cycle().skipped
+
+
+def test_members_without_a_node_are_told_of_a_breakdown_where_nothing_better_is_known():
+    made = desk("score")
+    session = made.session()
+    made.scheduler.engine.decide(session)
+    (told,) = set(session.findings.errors(session.cluster.jobs["a/g"]).values())
+    assert told == FitSummary(0, (), str(session.breakdowns.blamed["a/g"]))
+    session.rollback()

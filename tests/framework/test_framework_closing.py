@@ -6,7 +6,7 @@ import pytest
 
 from builders import SECOND, Desk, group, node, pod, queue
 from pumice.cache.effects import Bind, Note
-from pumice.framework import closing
+from pumice.framework import closing, standings
 
 # phase, has a node, is being deleted
 RUNNING, BOUND, PENDING = ("Running", True, False), ("Pending", True, False), ("Pending", False, False)
@@ -373,3 +373,58 @@ def test_a_job_whose_queue_is_missing_is_looked_at_again_when_the_queue_has_had_
     made.cycle()
     (patch,) = made.world.patches("PodGroup")
     assert "queue late" in patch.body["status"]["conditions"][0]["message"]
+
+
+def test_the_reason_why_a_job_waits_is_what_its_text_says_and_there_is_none_if_no_member_waits():
+    made = Desk().feed(node("n1"), queue("bad", weight=0), group("waits", 1), pod("w", "waits", cpu="9"))
+    made.feed(group("runs", 1), pod("r", "runs", cpu="1", node="n1"), group("empty", 2), group("lost", queue="bad"))
+    made.feed(group("mixed", 1), pod("m-0", "mixed", cpu="1", node="n1"), pod("m-1", "mixed", cpu="1"))
+    made.feed(pod("stray", "unknown", cpu="1"))
+    session = made.session()
+
+    def why(name):
+        return closing.reason(session, session.cluster.jobs[f"a/{name}"])
+
+    assert why("runs") == ""
+    for name in ("waits", "empty", "mixed"):
+        assert why(name) == closing.job_text(session, session.cluster.jobs[f"a/{name}"]) != ""
+    assert why("lost").startswith("queue bad is invalid: ")
+    assert why("unknown") == "its PodGroup a/unknown does not exist"
+
+
+def test_a_group_without_pods_that_is_not_let_in_is_told_so_in_an_event():
+    made = Desk(LIMITED).feed(node("n1"), queue("small", capability={"cpu": "2"}))
+    made.feed(group("g", 2, queue="small", minResources={"cpu": "4"})).cycle()
+    told = [message for name, reason, message in made.world.notes if (name, reason) == ("g", "Unschedulable")]
+    assert conditions(made)["Unschedulable"]["message"] in told
+
+
+@pytest.mark.parametrize("gates", [[], [{"name": "example.com/wait"}]], ids=["tried", "never tried"])
+def test_that_a_queue_has_gone_on_to_close_is_news_to_who_waits_in_it(gates):
+    made = Desk().feed(node("n1"), queue("q", state="Closing"), group("g", 1, queue="q", phase="Inqueue"))
+    made.feed(pod("p", "g", cpu="1", schedulingGates=gates)).cycle()
+    assert conditions(made)["Unschedulable"]["message"].startswith("queue q is Closing, ")
+    made.modify(queue("q", state="Closed"))
+    made.cycle()
+    assert conditions(made)["Unschedulable"]["message"].startswith("queue q is Closed, ")
+
+
+def test_of_whom_nothing_but_numbers_has_changed_is_noted_where_somebody_wants_to_know():
+    made = Desk(LIMITED).feed(node("n1", "4"), group("g", 1), pod("p", "g", cpu="9"))
+    made.cache.record.figures = {}
+    found = []
+    for taken in ((), (pod("foreign-0", cpu="1", node="n1", scheduler="x"),), (), (group("new"),)):
+        session = made.feed(*taken).session()
+        made.scheduler.engine.decide(session)
+        standings.news(session)
+        found.append([job.key for job in session.findings.figures])
+        session.rollback()
+    assert found == [[], ["a/g"], [], []]
+
+
+def test_each_role_lacks_what_it_has_too_few_of_and_none_makes_up_for_another():
+    made = Desk().feed(node("n1", cpu="4"), group("g", 3, minTaskMember={"a": 1, "b": 2}))
+    made.feed(pod("g-a-0", "g", cpu="1", role="a", node="n1"))
+    made.feed(*(pod(f"g-b-{i}", "g", cpu=cpu, role="b") for i, cpu in enumerate(["1", "9"])))
+    made.cycle()
+    assert "; 1/3 tasks in gang unschedulable: " in conditions(made)["Unschedulable"]["message"]

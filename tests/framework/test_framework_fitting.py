@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from builders import Desk, group, node, pod
 from drawing import drawn
 from pumice.framework import fitting
+from pumice.framework.explaining import placements
 from pumice.framework.plugin import Plugin
 from pumice.framework.reasons import Code
 from pumice.framework.subject import Subject, together
@@ -64,8 +65,8 @@ def nodes(draw):
     return found
 
 
-def expected(found, asked, *, released):
-    """Why nodes refuse a pod: of each what is short first, else what filters say, the last word being that there is no place for a pod."""
+def expected(found, asked, *, released, most=9):
+    """Why nodes refuse a pod: of each what is short first, else what filters say, no more than so much of it, the last word being that there is no place for a pod."""
     counted = Counter()
     for _, offered, stays, goes, labels in found:
         taken = stays if released else stays + goes
@@ -77,7 +78,7 @@ def expected(found, asked, *, released):
         elif asked["unknown"]:
             counted["Insufficient example/unknown"] += 1
         else:
-            counted.update(said(labels) or (["Insufficient pods"] if offered["pods"] - taken < 1 else []))
+            counted.update(said(labels)[:most] or (["Insufficient pods"] if offered["pods"] - taken < 1 else []))
     return dict(counted)
 
 
@@ -109,6 +110,12 @@ def test_each_node_is_counted_for_what_keeps_a_pod_off_it(draw):
         summary = desk.session().evaluate(Subject(desk.task("g"))).failure(released=released)
         assert summary.nodes == len(found)
         assert dict(summary.counts) == expected(found, asked, released=released)
+    shown = placements.explain(desk.session(), [desk.task("g")])
+    counted = Counter()
+    for each in shown.groups:
+        counted[each.reason] += each.count
+    assert counted == expected(found, asked, released=True, most=1)
+    assert (shown.nodes, shown.fitting) == (len(found), len(found) - counted.total())
 
 
 @settings(max_examples=drawn(240))

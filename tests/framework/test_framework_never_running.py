@@ -157,3 +157,10 @@ def test_it_is_tried_in_every_cycle_and_runs_when_it_can():
     made.feed(node("m1", "8", "64Gi", "100"))
     made.cycle()
     assert made.world.binds == {"p": "m1"}
+
+
+@pytest.mark.parametrize(("minimum", "never"), [(1, False), (3, False), (4, False), (5, True)])
+def test_members_without_requests_count_before_those_that_fit_nowhere(minimum, never):
+    made = Desk(TEXT).feed(node("n", "1"), group("g", minimum, phase="Inqueue"))
+    made.feed(*(pod(f"large-{i}", "g", cpu="9") for i in range(3)), *(pod(f"small-{i}", "g") for i in range(4)))
+    assert (reason(made) is not None) is never

@@ -324,3 +324,10 @@ def test_a_job_whose_tasks_cannot_be_ordered_is_not_served_and_others_are():
     desk.cycle()
     assert [effect.name for effect in desk.world.effects if isinstance(effect, Bind)] == ["b-0", "b-1", "d-0", "d-1"]
     assert "this one" in desk.cache.record.explain("a/g2")
+
+
+@pytest.mark.parametrize("answer", [float("nan"), None, "first"])
+def test_a_comparator_that_gives_no_number_is_left_out(answer):
+    made = ordering([compared(lambda *_: answer)])
+    assert [item.name for item in made.sort([Item("b"), Item("a")])] == ["a", "b"]
+    assert made.functions() == []

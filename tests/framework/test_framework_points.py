@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import numpy as np
+import numpy.typing as npt
 import pytest
 
 from builders import Desk, group, node, pod
 from pumice.framework import configuration, registry
-from pumice.framework.configuration import SWITCHES
+from pumice.framework.breakdowns import Breakdowns
+from pumice.framework.combining import All, Refusals, Votes
+from pumice.framework.configuration import SWITCHES, PluginSetting
 from pumice.framework.configuration.switches import POINTS as GOVERNED
-from pumice.framework.extensions import PERMIT
+from pumice.framework.extensions import PERMIT, Point
+from pumice.framework.ordering import Ordering
 from pumice.framework.plugin import Plugin
-from pumice.framework.points import POINTS
+from pumice.framework.points import EVERYTHING, POINTS
+from pumice.framework.registration import Roster, Slot
+from pumice.framework.subject import Demand
+from pumice.model.job import Job
+from pumice.model.queue import Queue
 
 CONFIG = 'actions: "allocate"\ntiers:\n- plugins: [{{name: everywhere{switches}}}]\n'
 NAMES = [point.name for point in POINTS]
@@ -109,3 +118,66 @@ def test_a_plugin_listed_in_two_tiers_is_consulted_twice_each_time_by_its_own_sw
     ]
     session.job_enqueued(desk.cluster.jobs["a/g"])
     assert Twice.asked == expected
+
+
+SIGNATURES = [
+    (Refusals[[Job], str], "job", "(job: Job) -> str | None"),
+    (Refusals[[Queue, Demand], str], "queue, demand", "(queue: Queue, demand: Demand) -> str | None"),
+    (Votes[[Job]], "job", "(job: Job) -> Vote"),
+    (All[[Job]], "job", "(job: Job) -> bool"),
+    (Refusals[[npt.NDArray[np.float64]], str], "points", "(points: array of float64) -> str | None"),
+    (Refusals[[list[Job]], str], "jobs", "(jobs: list[Job]) -> str | None"),
+]
+
+
+@pytest.mark.parametrize(("kind", "words", "signature"), SIGNATURES, ids=[row[2] for row in SIGNATURES])
+def test_a_point_says_what_its_functions_take_and_give(kind, words, signature):
+    assert Point("Made", kind, words, says="").signature == signature
+
+
+class Held:
+    """Somebody who has points before a session is open."""
+
+    made = Point("Made", Refusals[[Job], str], "job", says="")
+
+
+def test_there_are_no_points_before_a_session_has_declared_them():
+    assert Held.made.attribute == "made"
+    with pytest.raises(RuntimeError, match="Made: the session has no extension points yet"):
+        Held().made  # noqa: B018  asking is what is refused
+
+
+def asked(*_):
+    """Stand for a function of a plugin."""
+    return True
+
+
+def extension(kind, rests):
+    """Give an extension with one function, which rests about everybody if it has to."""
+    streaks = {}
+    for cycle in (1, 2) if rests else ():
+        found = Breakdowns(cycle, streaks)
+        found.note("test", "Made", asked, ValueError("no"))
+        found.end()
+    roster = Roster(1, breakdowns=Breakdowns(3, streaks))
+    made = Point("Made", kind, "job", says="").extension(roster)
+    roster.slot = Slot(0, "test", PluginSetting("test", dict(SWITCHES), {}, 0), EVERYTHING)
+    made.add(asked)
+    return made, roster.breakdowns
+
+
+@pytest.mark.parametrize("kind", [Refusals[[Job], str], All[[Job]], Votes[[Job]]])
+def test_a_function_at_rest_about_everybody_refuses_where_plugins_refuse(kind):
+    made, _ = extension(kind, rests=True)
+    assert made.active
+    answer = made(None)
+    assert "plugin test broke down" in str(answer) if answer is not False else kind.__origin__ is All
+
+
+def test_a_function_at_rest_about_everybody_is_left_out_where_plugins_order():
+    made, found = extension(Ordering[Job], rests=True)
+    assert not made.active
+    assert [each.resting for each in found.found.values()] == [True]
+    working, found = extension(Ordering[Job], rests=False)
+    assert working.active
+    assert found.found == {}

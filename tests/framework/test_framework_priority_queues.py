@@ -163,3 +163,11 @@ def test_something_has_to_be_moved_from_when_it_is_touched_until_the_next_one_le
         assert queue.leave_together([first]) == 0
         queue.put_back([first])
         assert queue.pop() is first[2]
+
+
+def test_what_cannot_be_compared_with_what_waits_is_not_known_to_come_before_it():
+    made = ordering([keyed(lambda item: item.key)])
+    queue = made.queue([Item("b", 1), Item("c", 2)])
+    assert queue.all_follow(Item("a", 1))
+    assert not queue.all_follow(Item("a", "odd"))
+    assert ordering([keyed(lambda item: item.key)]).queue().all_follow(Item("a", "odd"))

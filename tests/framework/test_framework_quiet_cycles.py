@@ -7,6 +7,8 @@ import pytest
 from builders import GANG, SECOND, Desk, group, node, pod, priority_class, queue, settings
 from pumice.cache.effects import Bind, Note
 from pumice.framework.plugin import Plugin
+from pumice.framework.reservations import Hold
+from pumice.framework.sampling import Sampler
 
 WATCHING = GANG.replace("{name: nodeorder}", "{name: nodeorder}, {name: watch}")
 
@@ -152,3 +154,41 @@ def test_a_policy_that_says_when_its_answer_changes_is_asked_then():
     Watch.until = made.now + 3 * SECOND
     skipped = [made.cycle().skipped for _ in range(6)]
     assert skipped == [False, True, True, False, False, False]
+
+
+class Raising(Plugin):
+    """Cannot say whether it is settled."""
+
+    name = "raising"
+
+    def is_settled(self, _session):
+        raise ValueError("who knows")
+
+
+SPOILT = {
+    "nothing": lambda _: None,
+    "a breakdown": lambda session: session.breakdowns.note("p", "score", Raising, ValueError("no")),
+    "a failure": lambda session: session.failures.append(ValueError("no")),
+    "a hold": lambda session: session.reservations.holds.update(uid=Hold("n1")),
+    "who may refuse": lambda session: setattr(session.handlers, "may_refuse", True),
+    "room that is being released": lambda session: session.cluster.nodes.releasing.__setitem__((0, 0), 1),
+    "nodes that are not looked at": lambda session: setattr(session.evaluator, "sampler", Sampler(1, 50)),
+}
+
+
+@pytest.mark.parametrize("spoilt", SPOILT)
+def test_a_cycle_is_settled_if_only_room_and_nothing_else_decides(spoilt):
+    made = Desk('actions: "allocate"\ntiers:\n- plugins: [{name: gang}]\n').feed(node("n1"), group("g"), pod("p", "g"))
+    session, engine = made.session(), made.scheduler.engine
+    engine.decide(session)
+    assert engine.is_settled(session)
+    SPOILT[spoilt](session)
+    assert engine.is_settled(session) is (spoilt == "nothing")
+
+
+def test_who_cannot_say_whether_it_is_settled_is_not():
+    made = Desk('actions: "allocate"\ntiers:\n- plugins: [{name: gang}, {name: raising}]\n', Raising).feed(node("n1"))
+    session, engine = made.session(), made.scheduler.engine
+    engine.decide(session)
+    assert not engine.is_settled(session)
+    assert [str(error) for error in session.failures] == ["who knows"]

@@ -210,3 +210,10 @@ def test_what_is_refused_is_what_python_would_not_bind(function, parameters):
             registration.check(function, "Point", parameters, "author")
     else:
         registration.check(function, "Point", parameters, "author")
+
+
+@pytest.mark.parametrize("point", ["predicate", "score"])
+def test_a_form_over_many_that_does_not_take_subjects_and_nodes_is_refused(point):
+    session = opened(lambda session: getattr(session, point).add(many=lambda subjects: None))
+    (found,) = session.breakdowns.found.values()
+    assert "calls functions with 2 parameters (subject: Subject, nodes: Nodes)" in str(found)

@@ -8,14 +8,20 @@ import numpy as np
 import pytest
 
 from builders import Desk, group, node, pod
-from pumice.framework import closing, foresight, group_choice, observing, reservations, shortcuts
-from pumice.framework.explaining import jobs
+from pumice.framework import closing, foresight, group_choice, observing, reservations, resting_answers, shortcuts
+from pumice.framework.explaining import holding, jobs
 from pumice.framework.explaining.explainer import Explainer
 from pumice.framework.followers import Followers
+from pumice.framework.outlet import Sender
 from pumice.framework.plugin import Plugin
 from pumice.framework.points import Reads
 from pumice.framework.reasons import Code
+from pumice.framework.record import CycleRecord
 from pumice.framework.reservations import Hold, Reservations
+from pumice.framework.runs import Run, Step
+from pumice.framework.statements import Statements
+from pumice.framework.subject import Subject
+from pumice.model.resources import CPU, PODS
 from pumice.model.statuses import Status
 
 WITH = 'actions: "allocate"\ntiers:\n- plugins: [{name: gang}, {name: WHO}]\n'
@@ -237,3 +243,147 @@ def test_the_likely_rows_are_those_with_the_best_scores_the_first_among_equals(n
     open_to = np.flatnonzero(allowed).tolist()
     best = sorted(open_to, key=lambda row: (-plain[row], row))[: max(count, foresight.BATCH)]
     assert sorted(foresight.likely_rows(plain, allowed, count).tolist()) == sorted(best)
+
+
+def test_what_a_subject_asks_for_is_laid_out_once_for_it_and_its_equals_until_there_are_more_resources():
+    shape = SimpleNamespace(request=SimpleNamespace(vector=np.array([1, 2])), non_zero=(1, 2))
+    task = SimpleNamespace(shape=shape, job=None)
+    first, equal = Subject(task), Subject(task)
+    alone = first.alone(None)
+    equal.follow(first)
+    assert first.alone(None) is equal.alone(None) is alone
+    assert (alone.requests.tolist(), alone.non_zero.tolist(), alone.members) == ([[1, 2]], [[1, 2]], [first])
+    shape.request.vector = np.array([1, 2, 0])
+    assert first.alone(None).requests.tolist() == [[1, 2, 0]]
+
+
+SUPPOSED = [
+    (Status.PENDING, Status.RUNNING, 1, "targets"),
+    (Status.RUNNING, Status.PENDING, -1, "sources"),
+    (Status.RUNNING, Status.RUNNING, 0, "targets"),
+    (Status.RELEASING, Status.PENDING, 0, "targets"),
+]
+
+
+@pytest.mark.parametrize(("before", "after", "direction", "where"), SUPPOSED)
+def test_of_what_is_supposed_the_nodes_are_told_on_which_room_is_taken_or_given_back(before, after, direction, where):
+    nodes = {"sources": [object()], "targets": [object()]}
+    run = Run(Step.SUPPOSE, before, after, [SimpleNamespace()], nodes["sources"], nodes["targets"])
+    assert run.direction == direction
+    assert run.told().targets == nodes[where]
+    for step, expected in ((Step.ALLOCATE, 1), (Step.PIPELINE, 1), (Step.EVICT, -1)):
+        decided = Run(step, before, after, [SimpleNamespace()], nodes["sources"], nodes["targets"])
+        assert decided.direction == expected
+        assert decided.told() is decided
+
+
+class Apart(Plugin):
+    """Takes one pod to one node, told apart by their names, and has nothing to say about others."""
+
+    name = "apart"
+    points = frozenset({"Predicate"})
+    reads = Reads.NODE
+
+    def open(self, session):
+        reason = session.reason(self.name, Code.UNSCHEDULABLE, "another node")
+
+        def said(subject, nodes):
+            if subject.task.name == "usual":
+                return None
+            return np.array([reason * (each.name != subject.task.name) for each in nodes.records()], dtype=np.int16)
+
+        session.predicate.add(said, apart=lambda each: None if each.task.name.startswith("usual") else each.task.name)
+
+
+def test_equal_pods_that_a_function_tells_apart_share_no_answers_and_others_do():
+    desk = Desk(WITH.replace("WHO", "apart"), Apart).feed(node("n0"), node("n1"), group("g", 1))
+    desk.feed(*(pod(name, "g", cpu="1") for name in ("n0", "n1", "usual", "usual-too")))
+    session = desk.session()
+    keys = {name: session.evaluator.key(Subject(desk.task(name))) for name in ("n0", "n1", "usual", "usual-too")}
+    assert keys["usual"] == keys["usual-too"]
+    assert len(set(keys.values())) == 3
+
+
+def test_what_is_held_on_a_node_is_shown_for_pods_that_are_there_still():
+    desk, session, known = held()
+    known.holds["of a pod that is gone"] = Hold("n")
+    (shown,) = holding.on_node(session, desk.node("n"))
+    assert (shown.pod, shown.node, shown.request) == ("a/g-0", "n", {"cpu": "1"})
+    known.holds[desk.task("g-0").uid] = Hold("elsewhere")
+    assert holding.on_node(session, desk.node("n")) == []
+
+
+@pytest.mark.parametrize(
+    ("nodes", "evicted", "waiting", "grows"),
+    [
+        ("2", "", [{"cpu": "3"}], [0, 0]),  # nobody finds room
+        ("2", "", [{"cpu": "3"}, {"requests": {"example/unknown": "1"}}], [0, 0]),
+        ("2", "", [{"cpu": "1"}, {"cpu": "3"}], [4000, 2]),  # all that waits, or twice all the room
+        ("8", "", [{"cpu": "1"}, {"cpu": "3"}], [4000, 2]),
+        ("1", "", [{"cpu": "1"}, {"cpu": "3"}], [2000, 2]),
+    ],
+)
+def test_queues_come_to_hold_no_more_than_waits_and_has_room_and_nothing_if_nobody_finds_any(
+    nodes, evicted, waiting, grows
+):
+    desk = Desk().feed(
+        node("n", nodes, pods="2"), group("g", 1), *(pod(f"g-{i}", "g", **w) for i, w in enumerate(waiting))
+    )
+    session = desk.session()
+    assert resting_answers.growth(session.cluster, [])[[CPU, PODS]].tolist() == grows
+
+
+REFUSALS = [
+    ({}, set(), False, {}),
+    ({"g-0": "late"}, set(), False, {"g-0": "late", "g-1": "late"}),  # of a gang all stay
+    ({"g-0": "late"}, set(), True, {"g-0": "late"}),
+    ({}, {"g-0"}, False, {"g-0": "objected", "g-1": "objected"}),
+    ({}, {"g-0"}, True, {"g-0": "objected"}),
+    ({}, {"h-0"}, False, {"h-0": "objected"}),  # that one has more than it needs
+    ({}, {"h-0", "h-1"}, False, {f"h-{i}": "objected" for i in range(3)}),
+    ({"h-0": "late"}, set(), False, {f"h-{i}": "late" for i in range(3)}),
+    ({"h-0": "late"}, {"h-0"}, True, {"h-0": "late"}),
+    ({}, {"alone"}, False, {"alone": "objected"}),
+]
+
+
+@pytest.mark.parametrize(("overtaken", "objected", "apart", "withheld"), REFUSALS)
+def test_where_one_of_a_gang_cannot_be_bound_that_is_needed_all_of_it_stay(overtaken, objected, apart, withheld):
+    jobs = {"g": SimpleNamespace(min_member=2, tally=SimpleNamespace(ready=2))}
+    jobs["h"] = SimpleNamespace(min_member=2, tally=SimpleNamespace(ready=3))
+    tasks = [
+        SimpleNamespace(uid=uid, key=uid, node="n", job=jobs.get(uid[0]), job_key=uid[0])
+        for uid in ("g-0", "g-1", "h-0", "h-1", "h-2", "alone")
+    ]
+    record = CycleRecord()
+    asked = Asked(lambda task, _: "objected" if task.uid in objected else None, active=bool(objected))
+    session = SimpleNamespace(pre_bind=asked, record=record)
+    sender = Sender(session, SimpleNamespace(overtaken=lambda _: overtaken))
+    assert sender.withheld(tasks, apart=apart) == withheld
+    gangs = {uid[0] for uid in withheld if len([each for each in withheld if each[0] == uid[0]]) > 1}
+    told = [f"commit: {key}: not bound: " for key in sorted(gangs or {"a"} & {u[0] for u in withheld})]
+    assert len(record.trace()) == (1 if withheld else 0)
+    assert all(line.startswith(("commit: ", *told)) for line in record.trace())
+
+
+class Asked:
+    """An extension that answers as it is told."""
+
+    def __init__(self, answer, *, active):
+        self._answer, self.active = answer, active
+
+    def __call__(self, *args):
+        return self._answer(*args)
+
+
+def test_where_somebody_refuses_that_all_wait_where_they_did_nobody_waits_and_that_is_told():
+    said, moved = [], []
+    session = SimpleNamespace(cluster="the cluster", tell_of_many=lambda runs, sign: said.append((runs, sign)) or "no")
+    block = SimpleNamespace(put=lambda _: moved.append("put"), take=lambda _: moved.append("take"))
+    kept = Statements(session)
+    assert kept.hold_together(block, {"uid": "run"}) is False
+    assert said == [(["run"], 1), (["run"], -1)]
+    assert moved == ["put", "take"]
+    assert (kept.kept.resting, kept.evicted_for) == ({}, {})
+    kept.let_go()
+    assert moved == ["put", "take"]

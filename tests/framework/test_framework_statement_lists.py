@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import recount
 from builders import GANG, Desk, group, node, pod
 from pumice.framework.findings import LastTransaction
@@ -151,3 +153,21 @@ def test_until_stops_a_run_after_the_task_that_satisfies_it():
     assert statement.allocate(tasks, [first] * 4, lambda: job.tally.ready >= 3) == 2
     assert [task.status.name for task in tasks] == ["ALLOCATED", "ALLOCATED", "PENDING", "PENDING"]
     recount.check(made.cluster)
+
+
+def test_who_is_taken_back_step_by_step_waits_in_the_order_in_which_it_waited():
+    """Members of several jobs that were placed together, each part of them taken back by itself."""
+    made = Desk(GANG).feed(node("n", "64"), *(group(f"g{i}", 1) for i in range(2)))
+    made.feed(*(pod(f"g{i}-{j}", f"g{i}", cpu=f"{1 + j % 2}") for i in range(2) for j in range(4)))
+    session = made.session()
+    jobs = [made.cluster.jobs[f"a/g{i}"] for i in range(2)]
+    before = [list(job.pending) for job in jobs]
+    placed = [task for pair in zip(*(job.pending.values() for job in jobs), strict=True) for task in pair]
+    for marks in itertools.permutations(range(0, 9, 2), 3):
+        statement = session.statement()
+        statement.allocate(placed, [made.node("n")] * len(placed))
+        for mark in sorted(marks, reverse=True):
+            statement.rollback(mark)
+            still = {task.uid for task in placed[:mark]}
+            assert [list(job.pending) for job in jobs] == [[uid for uid in uids if uid not in still] for uids in before]
+        statement.rollback(0)

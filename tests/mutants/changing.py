@@ -105,7 +105,7 @@ def _sites(tree: ast.Module) -> Iterator[_Site]:
             if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
                 name = f"{function}.{child.name}".lstrip(".")
                 runs = runs or not isinstance(child, ast.ClassDef)
-            if isinstance(child, ast.arguments) or _is_typing(child) or _is_check(child):
+            if isinstance(child, ast.arguments) or _is_typing(child) or _is_check(child) or _is_decorator(child, node):
                 continue
             if running:
                 yield from (_Site(function, child, change) for change in _changes(child))
@@ -121,6 +121,11 @@ def _is_typing(node: ast.AST) -> bool:
 def _is_check(node: ast.AST) -> bool:
     """Tell whether this only says that what is zipped is of one length: where the code is right it makes no difference."""
     return isinstance(node, ast.keyword) and node.arg == "strict"
+
+
+def _is_decorator(child: ast.AST, node: ast.AST) -> bool:
+    """Tell whether this is run when a function is made, and so is no part of it."""
+    return isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and child in node.decorator_list
 
 
 def _changes(node: ast.AST) -> Iterator[Callable[[ast.AST], ast.AST]]:

@@ -155,11 +155,6 @@ class Evaluation:
         """Tell whether the score of a node depends on that node alone: nothing compares candidates or looks at other nodes."""
         return not self._stepwise_sums and all(vector is None for vector in self.raw_vectors)
 
-    @property
-    def stated(self) -> tuple[int, int]:
-        """Which Node objects the scores were worked out with."""
-        return self._scored[:2]
-
     def refresh_scores(self) -> None:
         """Bring the raw scores of all nodes up to date."""
         table = self._evaluator.table
