@@ -53,6 +53,15 @@ def test_a_pod_that_is_not_restarted_starts_runs_its_time_and_ends_in_every_mann
     assert (left["status"]["phase"], ended["exitCode"]) == (phase, int(code or 0))
 
 
+@pytest.mark.parametrize(("stamped", "given", "at"), [(20, 30, 20), (30, 30, 30), (3600, 30, 30), (3600, None, 3600)])
+def test_a_pod_that_is_deleted_has_the_grace_that_it_was_given_though_the_stamp_is_of_a_clock_that_is_ahead(
+    stamped, given, at
+):
+    manifest = pod(deleted=stamped, phase="Running")
+    manifest["metadata"] |= {} if given is None else {"deletionGracePeriodSeconds": given}
+    assert pod_life.next_action(manifest, START, FLEET)[:2] == ("remove", START + at * SECOND)
+
+
 RESTARTS = {
     "always": ("Always", "", [("back off", 5), ("restart", 15), ("back off", 20), ("restart", 40), ("back off", 45)]),
     "on failure, failing": ("OnFailure", "1", [("back off", 5), ("restart", 15), ("back off", 20), ("restart", 40)]),

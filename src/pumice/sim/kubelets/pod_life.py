@@ -95,6 +95,9 @@ def _ending(pod: Mapping[str, Any], now: int, manner: Manner) -> Next:
     """Let a pod that is deleted go: when its grace is over, or as soon as its containers have stopped."""
     stamp, finished = pod["metadata"]["deletionTimestamp"], deletion.is_finished(pod)
     at = _instant(stamp, now + deletion.grace_of(pod))
+    given = pod["metadata"].get("deletionGracePeriodSeconds")
+    if isinstance(given, int):
+        at = min(at, now + given * duration.SECOND)  # the clock of the API server may be ahead
     if finished:
         at = now
     elif manner.stopping is not None:
