@@ -9,8 +9,10 @@ import pytest
 from pumice.api import kinds
 from pumice.kube import lease, rivals
 from pumice.kube.writes import evicting
+from pumice.model import nodes
+from pumice.plugins.predicates.devices import pools
 from pumice.sim.identity import Key
-from tests.storm import life, objects, program, structs, telling, world
+from tests.storm import device_objects, extended, life, objects, oracle, program, structs, telling, world
 
 
 @pytest.fixture
@@ -315,7 +317,39 @@ async def mark_only(self, effect):
     await self._api.patch(kinds.POD, *where, self._marks(effect), subresource="status", strategic=True)
 
 
+def lose_amounts(made):
+    """Let a node lose its GPUs for good, and somebody ask for one long after."""
+    made.create(objects.node("n0", 4, gpus=2))
+    made.run_until(10.0)
+    made.store.patch_status(Key(kinds.NODE, "", "n0"), {"status": {"allocatable": {extended.GPU: "0"}}})
+    made.run_until(10.0 + oracle.VIEW + 5.0)
+    made.create(objects.pod("p", 1000, objects.pod_spec(1, gpus=1)))
+    made.run_until(made.loop.now + 10.0)
+
+
+def taint_all(made):
+    """Let a rule taint every device, and somebody claim one long after."""
+    made.create(objects.node("n0", 4))
+    for each in device_objects.slices("n0", ("small", "large"), 1, 1):
+        made.create(each)
+    made.create(device_objects.taint_rule("t", {}, {"key": "sick", "effect": "NoSchedule"}))
+    made.run_until(10.0 + oracle.VIEW)
+    made.create(objects.pod("p", 1000, objects.pod_spec(1, claims=[{"resourceClaimTemplateName": "one"}])))
+    made.run_until(made.loop.now + 10.0)
+
+
+def never_fewer(register):
+    def registered(self, record, node, allocatable, native):
+        known = vars(never_fewer).setdefault(node.metadata.name, {})
+        known.update({name: max(units, known.get(name, 0)) for name, units in allocatable.items()})
+        return register(self, record, node, known, native)
+
+    return registered
+
+
 DEFECTS = [
+    (lose_amounts, (nodes.NodeTable, "register"), never_fewer(nodes.NodeTable.register), "room"),
+    (taint_all, (pools.Catalogue, "_taints"), lambda *_: (), "tainted"),
     (work, (lease.Candidate, "look"), grab, "lease"),
     (preempt, (evicting.ApiEvictor, "_marks"), silent(evicting.ApiEvictor._marks), "unexplained"),  # noqa: SLF001  where the defect is put
     (preempt, (evicting.ApiEvictor, "_disrupt"), mark_only, "unfinished"),
