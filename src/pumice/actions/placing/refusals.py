@@ -116,15 +116,18 @@ class KnownFailures:
             self._known = {}
 
     def add(self, task: Task, failure: FitSummary) -> None:
-        """Keep why a task found no node."""
-        self._known[(*task.likeness, self._apart(task))] = failure
+        """Keep why a task found no node; of amounts all of its shape have too little."""
+        self._known[(*task.likeness, () if failure.is_shortage else self._apart(task))] = failure
 
     def of(self, task: Task) -> FitSummary | None:
         """Return why one like this task found no node, None if none was tried."""
         if not self._known:
             return None
-        # Most often equals share their bond too; only those that do not have to be compared by what it means.
         apart = self._apart(task)
+        return self._of(task, ()) or (self._of(task, apart) if apart else None)
+
+    def _of(self, task: Task, apart: Hashable) -> FitSummary | None:
+        # Most often equals share their bond too; only those that do not have to be compared by what it means.
         same = (task.shape, task.bond, apart)
         failure = self._known.get(same)
         if failure is None:
