@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from builders import Desk, group, metadata, node, pod, priority_class, queue
+from pumice.actions.placing import waiting_tasks
 from pumice.actions.placing.held_back import HeldBack
 from pumice.framework import shortcuts
 from pumice.framework.plugin import Plugin
@@ -128,3 +129,26 @@ def test_a_gang_of_unequal_members_that_could_start_in_no_way_keeps_the_room_tha
     desk.feed(group("g", 2, phase="Inqueue"), *(pod(f"g-{i}", "g", cpu=str(i + 1)) for i in range(2)))
     (line,) = (line for line in desk.cycle().trace() if "a/g" in line)
     assert line.endswith("holds room: 0 of 2 members placed, 2 wait for pods being released")
+
+
+def test_members_for_whom_room_is_held_come_before_others_of_their_job():
+    desk = Desk(ALLOCATE).feed(group("g", 1), *(pod(f"g-{i}", "g", cpu="1", priority=9 - i) for i in range(3)))
+    session = desk.session()
+    tasks = [desk.task(f"g-{i}") for i in range(3)]
+    held = tasks[2]
+    for reserved, expected in (({}, tasks), ({held.uid: held}, [held, *tasks[:2]])):
+        session.reserved.update(reserved)
+        assert waiting_tasks.in_order(session, held.job, list(tasks)) == expected
+
+
+@pytest.mark.parametrize("nominated", ["", "n"])
+def test_of_a_gang_no_member_is_placed_that_its_queue_may_not_take_on(nominated):
+    """Be the members asked about together or, with nodes of their own, one by one."""
+    desk = Desk(GANG % ("allocate", "", ", {name: capacity}")).feed(node("n", "9"))
+    desk.modify(queue("default", capability={"cpu": "1"})).feed(group("old", 0, phase="Running"))
+    desk.feed(pod("old-0", "old", cpu="1", node="n"), group("g", 2, phase="Inqueue"))
+    for member in (pod(f"g-{i}", "g", cpu="1") for i in range(2)):
+        member["status"]["nominatedNodeName"] = nominated
+        desk.feed(member)
+    (line,) = (line for line in desk.cycle().trace() if "a/g" in line)
+    assert line.startswith("allocate: a/g: 0 of the 2 members it still needs could be placed")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from builders import Desk, group, metadata, node, pod, priority_class, queue
@@ -9,6 +10,7 @@ from pumice.actions.eviction import asking, bundles, exhaustive, gang_rules, jud
 from pumice.actions.eviction.equal_claimants import EqualClaimants
 from pumice.actions.eviction.plan import Plan
 from pumice.actions.eviction.search import Search
+from pumice.framework import shortcuts
 from pumice.framework.plugin import Plugin
 
 CONFIG = """
@@ -46,10 +48,10 @@ def test_each_of_two_jobs_takes_from_its_own_pods_for_its_more_important_ones():
 # -- what a plan leaves behind ---------------------------------------------------------------------------------
 
 
-def rack(*nodes):
+def rack(*nodes, title="rack"):
     """A hyper-node of some nodes."""
     members = [{"type": "Node", "selector": {"exactMatch": {"name": name}}} for name in nodes]
-    made = {"apiVersion": "topology.volcano.sh/v1alpha1", "kind": "HyperNode", "metadata": metadata("rack")}
+    made = {"apiVersion": "topology.volcano.sh/v1alpha1", "kind": "HyperNode", "metadata": metadata(title)}
     return {**made, "spec": {"tier": 1, "members": members}}
 
 
@@ -102,6 +104,55 @@ def test_a_gang_that_is_partly_outside_the_domain_goes_with_all_of_it():
     desk.feed(group("asks", 1, phase="Inqueue", priorityClassName="high", networkTopology=HARD))
     desk.feed(pod("asks-0", "asks", cpu="2"))
     assert bundled(desk, "asks", 1, "rack") == ["low-0", "low-1"]
+
+
+@pytest.mark.parametrize("minimum", [1, 2])
+def test_all_that_is_left_of_a_job_goes_whole_and_breaks_it_only_if_that_is_a_gang(minimum):
+    desk = Desk(CONFIG % ("gangpreempt", VOTERS, "")).feed(*classes(), node("n", str(minimum)))
+    desk.feed(group("low", minimum, phase="Running", priorityClassName="low"))
+    desk.feed(*(pod(f"low-{i}", "low", cpu="1", node="n") for i in range(minimum)))
+    desk.feed(group("asks", 1, phase="Inqueue", priorityClassName="high"))
+    desk.feed(pod("asks-0", "asks", cpu=str(minimum)))
+    session = desk.session()
+    asks, asked = wanted(desk, session, "asks", 1), gang_rules.GangPreempt(session)
+    plan = Plan(session, asked, asks)
+    next(bundles.Bundles(session, asked).proposals(plan, asks))
+    assert [(unit.whole, unit.breaks) for unit in plan.units] == [(True, minimum > 1)]
+
+
+# -- hyper-nodes -----------------------------------------------------------------------------------------------
+
+
+def racks(low, high, **options):
+    """Two racks of a node, each full of a pod, and a job that must stay in one of them."""
+    text = CONFIG % ("gangpreempt", VOTERS, ", {name: network-topology-aware}")
+    desk = Desk(text, **options).feed(*classes())
+    for name, rank, room in (("a", high, {"cpu": "1"}), ("b", low, {"cpu": "9", "pods": "1"})):
+        desk.feed(node(name, **room), rack(name, title=name), group(rank, 0, phase="Running", priorityClassName=rank))
+        desk.feed(pod(f"{rank}-0", rank, cpu="1", node=name))
+    desk.feed(group("asks", 1, phase="Inqueue", priorityClassName="high", networkTopology=HARD))
+    return desk.feed(pod("asks-0", "asks", cpu="1"))
+
+
+@pytest.mark.parametrize("sums", [True, False])
+def test_of_hyper_nodes_the_one_is_taken_where_a_plan_costs_least_be_it_known_ahead_or_not(sums):
+    """In one of them nothing is short but places for pods."""
+    desk = racks("low", "mid", taken=msgspec.structs.replace(shortcuts.ALL, domain_sums=sums))
+    desk.cycle()
+    assert desk.world.evictions == ["low-0"]
+
+
+# -- what is told ----------------------------------------------------------------------------------------------
+
+
+def test_of_those_who_were_considered_it_is_told_how_many_were_refused_and_how_many_are_of_no_help():
+    desk = Desk(CONFIG % ("preempt", "[{name: gang}]", ", {name: priority}")).feed(*classes(), node("n", "3"))
+    desk.feed(group("low", 2, phase="Running", priorityClassName="low"))
+    desk.feed(*(pod(f"low-{i}", "low", cpu="1", node="n") for i in range(3)))
+    desk.feed(group("asks", 1, phase="Inqueue", priorityClassName="high"), pod("asks-0", "asks", cpu="3"))
+    trace = " ".join(map(str, desk.cycle().trace()))
+    assert "of 3 pods considered: 2 refused by the rules of gang" in trace
+    assert "; 1 offered, but of no help" in trace
 
 
 # -- taking over -----------------------------------------------------------------------------------------------
