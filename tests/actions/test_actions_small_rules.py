@@ -254,9 +254,9 @@ def at_another_time(desk, beyond=(), *, gone="old-1"):
     return looked_at, placed and [(task.name, where.name) for task, where in placed]
 
 
-def full(text=None, **more):
+def full(text=None, *plugins, **more):
     """Three nodes that are full of a pod each, and a job whose pods ask for half a node."""
-    desk = Desk(text or GANG_AND_SCORES, **more).feed(*(node(f"n{i}", "4", "64Gi") for i in range(3)))
+    desk = Desk(text or GANG_AND_SCORES, *plugins, **more).feed(*(node(f"n{i}", "4", "64Gi") for i in range(3)))
     desk.feed(group("old", 1), group("g", 1), *(pod(f"old-{i}", "old", cpu="4", node=f"n{i}") for i in range(3)))
     return desk.feed(*(pod(f"g-{i}", "g", cpu="2") for i in range(3)))
 
@@ -299,6 +299,22 @@ def test_a_gang_starts_at_another_time_if_there_is_room_for_each_of_its_members(
     desk.feed(group("old", 1), group("g", 2), *(pod(f"old-{i}", "old", cpu="4", node=f"n{i}") for i in range(3)))
     desk.feed(pod("g-0", "g", cpu=sizes[0]), pod("g-1", "g", cpu=sizes[1], **more))
     assert len(at_another_time(desk)[1] or ()) == placed
+
+
+class Never(Plugin):
+    """Finds no job ready."""
+
+    name = "never"
+    points = frozenset({"JobReady"})
+
+    def open(self, session):
+        session.job_ready.add(lambda _: False)
+
+
+@pytest.mark.parametrize(("more", "starts"), [("", True), (", {name: never}", False)])
+def test_a_job_starts_at_another_time_only_if_everybody_finds_it_ready(more, starts):
+    text = f'actions: "allocate"\ntiers:\n- plugins: [{{name: gang}}{more}]\n'
+    assert bool(at_another_time(full(text, *([Never] if more else [])))[1]) is starts
 
 
 def test_of_members_beyond_the_minimum_all_are_placed_that_will_find_a_node():
