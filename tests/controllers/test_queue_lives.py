@@ -12,7 +12,7 @@ from volcano_worlds import VolcanoWorld, command, group, killed_anywhere, queue
 from drawing import drawn
 from pumice.api import duration, kinds, names
 from pumice.controllers.queueing.observed import Observed
-from pumice.controllers.queueing.requests import Moment
+from pumice.controllers.queueing.requests import Delete, Moment
 from pumice.controllers.volcano.queues import group_counts, states
 from pumice.controllers.volcano.queues.controlling import Queues
 
@@ -297,3 +297,23 @@ def test_groups_are_counted_by_queue_and_phase():
         "q": {**none, "running": 2, "pending": 1},
         "default": {**none, "inqueue": 1},
     }
+
+
+@pytest.mark.parametrize("standing", ["", "first", "second", "of one that is gone"])
+def test_of_commands_that_wait_that_one_goes_first_which_stands_on_the_queue_already(standing):
+    """One that stands there is not taken down again; while another one stands that is gone, none of them is."""
+    made = queue("q", status={"state": "Closed"})
+    if standing:
+        made["metadata"]["annotations"] = {names.QUEUE_ORDER: f"CloseQueue 2026-01-01T01:00:00Z {standing}"}
+    known = Observed()
+    for each in (queue("root", status={"state": "Open"}), made):
+        known.feed(kinds.QUEUE, "ADDED", each)
+    for place, uid in enumerate(("first", "second")):
+        each = command(uid, "CloseQueue", "q")
+        each["metadata"] |= {"uid": uid, "creationTimestamp": f"2026-01-01T00:00:0{place}Z"}
+        known.feed(kinds.COMMAND, "ADDED", each)
+    found = Queues().reconcile("", "q", known, Moment(1_767_225_700_000_000))
+    deleted = [each.request.name for each in found.steps if isinstance(each.request, Delete)]
+    written = [each for each in found.steps if not isinstance(each.request, Delete)]
+    assert deleted == {"": ["first"], "of one that is gone": []}.get(standing, [standing])
+    assert bool(written) is (standing in {"", "of one that is gone"})

@@ -4,7 +4,7 @@ import itertools
 import random
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from test_volcano_job_cuts import CutWorld, job
 from unreliable_world import UnreliableWorld
@@ -123,6 +123,27 @@ def obvious(phase, roles, minimum, success, retries):
     st.integers(0, 2),
 )
 def test_a_job_goes_where_its_pods_take_it(phase, roles, minimum, success, retries):
+    check(phase, roles, minimum, success, retries)
+
+
+ENDED = st.lists(
+    st.tuples(
+        st.lists(st.sampled_from(["Succeeded", "Succeeded", "Failed"]), max_size=3), st.none() | st.integers(0, 3)
+    ),
+    min_size=1,
+    max_size=3,
+)
+
+
+@given(ENDED, st.integers(0, 9), st.sampled_from([None, None, 9]))
+@example([(["Succeeded"] * 3, 1), (["Failed"], 1)], 2, None)
+@example([(["Succeeded"], 1), ([], 0)], 1, None)
+def test_a_job_whose_pods_have_ended_has_ended_as_they_have(roles, minimum, success):
+    check("Running", roles, minimum, success, 0)
+
+
+def check(phase, roles, minimum, success, retries):
+    """See whether a Job of some roles, of which so many pods are the least, goes where the contract has it."""
     total = sum(len(listed) for listed, _ in roles)
     minimum = min(minimum, total)
     spec = {"minAvailable": minimum, "maxRetry": 2, **({"minSuccess": success} if success is not None else {})}

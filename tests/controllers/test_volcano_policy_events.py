@@ -6,7 +6,7 @@ import pytest
 
 from builders import NOW, SECOND, stamp
 from pumice.controllers.queueing.observed import Observed
-from pumice.controllers.queueing.requests import Moment
+from pumice.controllers.queueing.requests import Delete, Moment
 from pumice.controllers.volcano.jobs import members, pod_making, policies, reading, syncing
 
 REPLACES = "pumice.dev/replaces-evicted"
@@ -129,3 +129,26 @@ def test_an_eviction_that_may_wait_is_answered_by_how_long_the_pod_in_its_place_
         assert due == [NOW] * going
     else:
         assert due == [NOW + 9 * SECOND] * replaces
+
+
+@pytest.mark.parametrize(
+    ("name", "phase", "version", "goes"),
+    [
+        ("j-w-0", "Running", 1, False),
+        ("j-w-0", "Running", 0, True),  # made before the last restart
+        ("j-w-0", "Succeeded", 0, False),
+        ("j-w-2", "Running", 1, True),  # one too many
+        ("j-x-0", "Running", 1, True),  # of a task that is gone
+    ],
+)
+@pytest.mark.parametrize("going", [False, True])
+def test_a_pod_goes_that_was_made_before_the_last_restart_and_has_not_ended_or_is_too_many(
+    name, phase, version, goes, going
+):
+    made = job(version=1)
+    maker = pod_making.PodMaker(made, "g", (), forwarded=False)
+    found = found_of(made, pod(name, phase, version=version, going=going))
+    deletions = syncing.staff(made, found, maker, Observed()).deletions
+    assert [each.request.name for each in deletions if isinstance(each.request, Delete)] == [name] * (
+        goes and not going
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from types import SimpleNamespace
 
 import pytest
 from explaining_worlds import asked
@@ -11,7 +12,9 @@ from hypothesis import strategies as st
 
 from builders import GANG, Desk, group, node, pod, priority_class, queue
 from drawing import drawn
+from pumice.api import kinds
 from pumice.framework import causes
+from pumice.model import native_groups
 
 GATED = {"schedulingGates": [{"name": "example.com/hold"}]}
 NOWHERE = "no node has 33 cpu at all: the largest of 1, n, has 32"
@@ -187,3 +190,78 @@ def test_what_keeps_a_gang_until_somebody_changes_an_object_is_said_of_each_pod_
     whole = of_job(made)
     assert whole.startswith(("queue nowhere does not exist", "role x has 0 of the 3"))
     assert of_pods(made, "g-0", "g-1") == [whole, whole]
+
+
+SIZE = {"cpu": 4, "memory": 4}
+
+
+@settings(max_examples=drawn(120))
+@given(
+    st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4), st.booleans()), min_size=1, max_size=4),
+    st.integers(0, 4),
+    st.integers(1, 4),
+)
+def test_what_no_node_has_free_is_told_with_the_node_that_lacks_the_smallest_part_of_it(taken, cpu, memory):
+    """Nodes that are cordoned have no say in it; where each node has enough of one of two things nobody is the freest."""
+    made = Desk().feed(group("g", 1), pod("p", "g", cpu=str(cpu), memory=f"{memory}Gi"), node("large", "4", "4Gi"))
+    nodes = [("large", {"cpu": 0, "memory": 0}, True)]
+    for i, (cores, bytes_, is_open) in enumerate(taken):
+        made.feed(node(f"n{i}", "4", "4Gi", cordoned=not is_open))
+        nodes.append((f"n{i}", {"cpu": 4 - cores, "memory": 4 - bytes_}, is_open))
+        made.feed(pod(f"x{i}", cpu=str(cores), memory=f"{bytes_}Gi", node=f"n{i}", scheduler="else"))
+    made.feed(pod("x", cpu="4", memory="4Gi", node="large", scheduler="else"))
+    want = {"cpu": cpu, "memory": memory}
+    able = sorted(((name, free) for name, free, is_open in nodes if is_open), key=lambda each: each[0])
+    if any(all(free[name] >= want[name] for name in want) for _, free in able):
+        return
+    (found,) = asked(made, ("job", "a/g"))
+    assert found.cause == nobody_has(want, nodes, able)
+
+
+def nobody_has(want, nodes, able):
+    """Say what no node has free: of each node counts what it lacks first."""
+    firsts = {next((name for name in want if free[name] < want[name]), "") for _, free, _ in nodes}
+    short = [name for name in want if name in firsts]
+    who = "no node" if len(able) == len(nodes) else "no node that it may use"
+    told = f"{who} has {' and '.join(shown(name, want[name]) for name in short if want[name])} free"
+    parts = [max(max(0, want[name] - free[name]) / max(want[name], 1) for name in short) for _, free in able]
+    if not all(parts):
+        return told
+    best, free = able[parts.index(min(parts))]
+    return f"{told}: the freest of {len(able)}, {best}, has {' and '.join(shown(name, free[name]) for name in short)}"
+
+
+def shown(name, units):
+    return f"{units}{'Gi' if name == 'memory' and units else ''} {name}"
+
+
+@pytest.mark.parametrize(
+    ("key", "served", "told"),
+    [
+        ("a/g", {}, "its PodGroup a/g does not exist"),
+        (f"a/g{native_groups.MARK}", {}, "its PodGroup a/g of scheduling.k8s.io does not exist"),
+        (
+            f"a/g{native_groups.MARK}",
+            {kinds.UNSERVED_KIND.name: {native_groups.KIND: {}}},
+            f"{native_groups.NOT_SERVED}, so its PodGroup a/g cannot exist",
+        ),
+        (
+            f"a/g{native_groups.OLDER_MARK}",
+            {},
+            "it names its group by spec.workloadRef (a/g), which Kubernetes 1.36 replaced by spec.schedulingGroup; only that is served",
+        ),
+    ],
+)
+def test_a_group_that_is_missing_is_named_as_its_pods_name_it(key, served, told):
+    assert causes.missing_group(SimpleNamespace(objects=served), key) == told
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "told"),
+    [
+        ("volcano", "it belongs to no group; the controllers make one for each such pod of scheduler volcano: do they run?"),
+        ("mine", "it belongs to no group; it names scheduler mine, and Pumice serves volcano unless told otherwise"),
+    ],
+)  # fmt: skip
+def test_a_pod_without_a_group_is_told_who_would_make_one(scheduler, told):
+    assert causes.without_group(SimpleNamespace(spec=SimpleNamespace(scheduler_name=scheduler))) == told
