@@ -43,6 +43,8 @@ NOT_COUNTED = (  # what has a bound of its own and fills up to it, or is cleared
     "._history._logs",
     "_sums._free",
     "._device_rules._answers.",
+    "._device_rules._claims._read",
+    ".devices.changes",
     ".observed._taken",
 )
 
