@@ -8,7 +8,17 @@ import numpy as np
 import pytest
 
 from builders import Desk, group, node, pod
-from pumice.framework import closing, foresight, group_choice, observing, reservations, resting_answers, shortcuts
+from pumice.cache.effects import Bind
+from pumice.framework import (
+    closing,
+    foresight,
+    group_choice,
+    observing,
+    refusals,
+    reservations,
+    resting_answers,
+    shortcuts,
+)
 from pumice.framework.explaining import holding, jobs
 from pumice.framework.explaining.explainer import Explainer
 from pumice.framework.followers import Followers
@@ -387,3 +397,52 @@ def test_where_somebody_refuses_that_all_wait_where_they_did_nobody_waits_and_th
     assert (kept.kept.resting, kept.evicted_for) == ({}, {})
     kept.let_go()
     assert moved == ["put", "take"]
+
+
+@pytest.mark.parametrize(
+    ("reads", "alike"),
+    [
+        (Reads.NODE, "abcd"),
+        (Reads.COLUMNS | Reads.OTHER_NODES, "abcd"),
+        (Reads.TASK, "a"),
+        (Reads.JOB, "ab"),
+        (Reads.QUEUE, "abc"),
+        (Reads.JOB | Reads.QUEUE, "ab"),
+        (Reads.TIME, "abcd"),
+    ],
+)
+def test_equal_pods_share_answers_unless_more_of_them_is_read(reads, alike):
+    desk = Desk(
+        WITH.replace("WHO", "picky"), type("Reader", (Picky,), {"reads": reads}), queues=("root", "default", "q")
+    )
+    desk.feed(node("n"), group("g", 1), group("h", 1), group("k", 1, queue="q"))
+    desk.feed(*(pod(name, job, cpu="1") for name, job in zip("abcd", "gghk", strict=True)))
+    session = desk.session()
+    tasks = {name: desk.task(name) for name in "abcd"}
+    keys = {name: session.evaluator.key(Subject(task, session.queue_of(task.job))) for name, task in tasks.items()}
+    assert "".join(name for name in "abcd" if keys[name] == keys["a"]) == alike
+
+
+def test_refusals_are_kept_on_one_basis_and_on_none_nothing_is_kept(monkeypatch):
+    monkeypatch.setattr(refusals, "MOST", 2)
+    known = refusals.Refusals()
+    known.at(None)["kind"] = "no"
+    assert known.at(None) == {}
+    known.at("basis")["kind"] = "no"
+    assert known.at("basis") == {"kind": "no"}
+    assert known.at("another") == {}
+    known.at("another").update(dict.fromkeys(("one", "two")))
+    assert len(known.at("another")) == 2
+    known.at("another")["three"] = None
+    assert known.at("another") == {}
+
+
+def test_why_its_last_bind_failed_is_noted_of_a_pod():
+    desk = Desk().feed(node("n", "4"), group("g", 1), pod("g-0", "g", cpu="1"))
+    desk.cycle(60)
+    desk.settle(desk.world.of(Bind)[-1], "refused", "somebody says no")
+    found = []
+    desk.scheduler.cycle(lambda explainer: found.extend(explainer.pod("a/g-0").notes))
+    (note,) = found
+    assert note.startswith("its last bind failed: ")
+    assert "somebody says no" in note
