@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 from builders import Desk, group, metadata, node, pod, queue
-from pumice.framework.plugin import Plugin
-from pumice.framework.points import NODE_LOCAL, Reads
+from choosy import Choosy, is_labelled
+from pumice.framework.points import NODE_LOCAL
 from pumice.framework.reasons import Code
 
 HOST = "kubernetes.io/hostname"
@@ -60,30 +59,12 @@ def test_equals_of_a_failed_job_are_tried_once_somebody_has_left_room():
 # -- whom filters tell apart -----------------------------------------------------------------------------------
 
 
-class Choosy(Plugin):
-    """Keeps pods away that have a label."""
-
-    name = "choosy"
-    points = frozenset({"Predicate"})
-
-    def open(self, session):
-        self.reason = session.reason(self.name, Code.UNRESOLVABLE, "kept away")
-        session.predicate.add(self.fits, reads=Reads.TASK)
-
-    def fits(self, subject, nodes):
-        return np.full(len(nodes), self.reason * is_labelled(subject), dtype=np.int16)
-
-
 class ByName(Choosy):
     """Names what it tells pods of one shape apart by."""
 
     def open(self, session):
         self.reason = session.reason(self.name, Code.UNRESOLVABLE, "kept away")
-        session.predicate.add(self.fits, reads=NODE_LOCAL, apart=is_labelled)
-
-
-def is_labelled(subject):
-    return bool(subject.task.pod.metadata.labels)
+        session.predicate.add(self.fits, reads=NODE_LOCAL, apart=lambda subject: is_labelled(subject.task))
 
 
 KEPT_AWAY = {"app": "x"}

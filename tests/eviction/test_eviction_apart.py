@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 from builders import Desk, group, node, pod, priority_class
+from choosy import Choosy, is_labelled
 from pumice.framework.plugin import Plugin
-from pumice.framework.points import Reads
-from pumice.framework.reasons import Code
 
 CONFIG = """
 actions: "%s"
@@ -16,20 +14,6 @@ tiers:
 - plugins: [{name: priority}]
 - plugins: [{name: gang}, {name: predicates}, {name: choosy}]
 """
-
-
-class Choosy(Plugin):
-    """Keeps pods away that have a label."""
-
-    name = "choosy"
-    points = frozenset({"Predicate"})
-
-    def open(self, session):
-        self.reason = session.reason(self.name, Code.UNRESOLVABLE, "kept away")
-        session.predicate.add(self.fits, reads=Reads.TASK)
-
-    def fits(self, subject, nodes):
-        return np.full(len(nodes), self.reason * is_labelled(subject.task), dtype=np.int16)
 
 
 class Strict(Plugin):
@@ -50,10 +34,6 @@ class Licensed(Plugin):
 
     def open(self, session):
         session.pre_predicate.add(lambda subject: "no licence" if is_labelled(subject.task) else None)
-
-
-def is_labelled(task):
-    return bool(task.pod.metadata.labels)
 
 
 def full(count, action="preempt", plugin=Choosy):

@@ -98,9 +98,8 @@ class Reservations:
         self.holds: dict[str, Hold] = {}
         self.expired: dict[str, str] = {}
         self._victims: dict[str, None] = {}
-        self._latest: dict[
-            str, int
-        ] = {}  # by uid of a pod that goes: when its grace period is over by our clock, which its stamp may be ahead of
+        # By uid of a pod that goes: when its grace period is over by our clock, which its stamp may be ahead of.
+        self._latest: dict[str, int] = {}
         self._departures = -1  # how many pods had gone when those were looked for that have
 
     def add(

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from pumice.server.health.overdue import Watch
     from pumice.server.logs.logs import Log
     from pumice.server.metrics.controllers import ControllersMeter
-    from pumice.server.metrics.exposition import Sample
+    from pumice.server.metrics.series import Sample
     from pumice.server.threads.deciding import Decider
     from pumice.server.threads.mailbox import Mailbox
 

@@ -359,7 +359,8 @@ def orders(plan: Plan, tasks: Sequence[Task]) -> Iterator[Sequence[Task]]:
     total = np.maximum(table.allocatable[: table.count].sum(axis=0), 1)
     yield sorted(tasks, key=lambda task: -float((task.shape.request.vector / total).max()))
     if len(tasks) <= FEW and plan.is_small(tasks):
+        named = [(ways.kind_of(plan.session, task), task) for task in tasks]
         distinct: dict[Hashable, Sequence[Task]] = {}
-        for ordered in itertools.permutations(tasks):
-            distinct.setdefault(tuple([ways.kind_of(plan.session, task) for task in ordered]), ordered)
+        for ordered in itertools.permutations(named):
+            distinct.setdefault(tuple([kind for kind, _ in ordered]), tuple([task for _, task in ordered]))
         yield from itertools.islice(distinct.values(), 1, None)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pumice.server.health.checks import Line
     from pumice.server.health.overdue import Watch
     from pumice.server.logs.logs import Log
-    from pumice.server.metrics.exposition import Sample
+    from pumice.server.metrics.series import Sample
 
 
 class Reporter:

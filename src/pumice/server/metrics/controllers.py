@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from pumice.controllers.queueing.engine import Engine
     from pumice.controllers.queueing.requests import Answer, Request
     from pumice.server.logs.logs import Log
-    from pumice.server.metrics.exposition import Exposition, Sample
+    from pumice.server.metrics.exposition import Exposition
+    from pumice.server.metrics.series import Sample
 
 MILLISECOND: Final = 1000
 _JOB_ENDS: Final = {"Completed": "completed", "Failed": "failed"}

@@ -10,9 +10,8 @@ from pumice.server.metrics import histograms, series
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    from pumice.server.metrics.series import Sample
     from pumice.server.metrics.text_format import TextFormat
-
-Sample = tuple[str, tuple[str, ...], float]
 
 
 class Exposition:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pumice.model.cluster import Cluster
     from pumice.model.job import Job
     from pumice.scheduler import Scheduler
-    from pumice.server.metrics.exposition import Sample
+    from pumice.server.metrics.series import Sample
 
 
 SPARE: Final = 64  # so many entries of jobs that are gone may be kept, beyond as many as there are jobs

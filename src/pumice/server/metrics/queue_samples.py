@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pumice.model.cluster import Cluster
     from pumice.model.queue import Queue
     from pumice.model.resources import Vector
-    from pumice.server.metrics.exposition import Sample
+    from pumice.server.metrics.series import Sample
 
 
 class QueueSamples:

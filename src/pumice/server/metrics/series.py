@@ -11,6 +11,8 @@ from typing import Final, Literal
 import msgspec
 
 Type = Literal["histogram", "counter", "gauge"]
+Sample = tuple[str, tuple[str, ...], float]
+"""A number as it is now: its metric, the values of its labels, and how much."""
 
 
 class Series(msgspec.Struct, frozen=True):

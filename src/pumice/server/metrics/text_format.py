@@ -14,8 +14,8 @@ from pumice.server.metrics import series
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from pumice.server.metrics.exposition import Sample
     from pumice.server.metrics.histograms import Histograms
+    from pumice.server.metrics.series import Sample
 
 LONGEST_LABEL: Final = 253  # as long as a name may be; whoever names a queue that does not exist may write more
 CONTENT_TYPE: Final = prometheus_client.CONTENT_TYPE_LATEST
