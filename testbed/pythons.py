@@ -36,6 +36,7 @@ SELECTION: Final = (
     "tests/configuration/test_configuration_documents.py",
     "tests/scenario/test_scenario_format.py",
     "tests/kube/test_kube_kubeconfig.py",
+    "tests/lives/test_lives_pinned.py",
     "tests/apiserver/test_apiserver_hostile.py",
 )
 ARTEFACTS: Final = {"3.11": "3.11.3-1.5.9", "3.12": "3.12.1-1.5.10", "3.13": "3.13.5-1.5.12", "3.14": "3.14.3-1.5.13"}

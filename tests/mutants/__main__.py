@@ -16,9 +16,10 @@ PATHS = ("src/pumice/actions", "src/pumice/framework", "src/pumice/cache", "src/
 SCENARIOS = "tests/mutants/scenario_checks.py"
 _NUMBER = re.compile(r" #\d+$")  # of those that read alike
 WORLDS = "tests/mutants/world_checks.py"
+DECIDING = ("actions", "framework", "eviction", "cases", "explaining", "topology", "lives", "bench")
 TESTS = {  # by the beginning of a path: folders of tests, besides all scenarios, that could notice
-    "src/pumice/actions": ("actions", "framework", "eviction", "cases", "explaining", "topology"),
-    "src/pumice/framework": ("framework", "actions", "eviction", "cases", "explaining", "topology", "configuration"),
+    "src/pumice/actions": DECIDING,
+    "src/pumice/framework": (*DECIDING, "configuration"),
     "src/pumice/cache": ("cache", "cases", "faults", "devices", "actions", "study", "recording"),
     "src/pumice/controllers": ("controllers",),
 }
