@@ -229,3 +229,18 @@ def test_a_native_group_in_place_of_another_says_for_itself_why_it_waits():
         desk.cycle()
     written = [each.uid for each in desk.world.of(Patch) if each.kind is kinds.NATIVE_POD_GROUP]
     assert written == ["native.g", "another"]
+
+
+def test_of_a_bind_that_has_arrived_nothing_is_kept_though_it_failed_before():
+    found = []
+    for failures in range(3):
+        desk = Desk().feed(node("n1"), group("g"), pod("p", "g", cpu="1"))
+        desk.cycle()
+        for _ in range(failures):
+            desk.settle(desk.world.of(Bind)[-1], "unavailable").apply()
+            desk.now += SECOND
+            desk.apply()
+        assert len(desk.world.of(Bind)) == failures + 1
+        desk.settle(desk.world.of(Bind)[-1]).modify(pod("p", "g", cpu="1", node="n1")).apply()
+        found.append({path for path in kept(desk) if path.startswith("Assumptions.")})
+    assert found[1:] == found[:1] * 2

@@ -198,6 +198,16 @@ def test_a_gang_of_which_one_cannot_leave_any_more_stays_whole_and_gives_back_wh
     assert len(desk.world.of(TakeBack)) == 1
 
 
+def test_nothing_is_due_about_a_gang_that_could_not_leave_once_all_is_taken_back():
+    desk = Desk(LOCKING)
+    first, second = gang(desk, 2)
+    desk.settle(first).settle(second).modify(going("g-1")).apply()
+    (back,) = desk.world.of(TakeBack)
+    assert desk.cache.assumptions.next_wake() is not None
+    desk.settle(back).apply()
+    assert desk.cache.assumptions.next_wake() is None
+
+
 def test_whoever_is_seen_on_another_node_keeps_nobody_waiting_and_leaves_no_lock():
     desk = Desk(LOCKING)
     gang(desk, 2)
