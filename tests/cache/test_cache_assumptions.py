@@ -130,3 +130,14 @@ def test_nobody_is_woken_for_the_bind_of_a_pod_that_is_gone_though_nobody_looked
     desk = sent().delete(pod("p", "g"))
     desk.cache.apply(desk.now, standby=True)
     assert desk.cache.assumptions.next_wake() is None
+
+
+@pytest.mark.parametrize("kind", ["volumes", "devices"])
+def test_what_was_decided_for_the_claims_of_a_pod_stays_when_it_changes_while_its_bind_is_under_way(kind):
+    desk = sent()
+    reservations = getattr(desk.cluster, kind)
+    made = {"volumes": Reservation, "devices": ClaimReservation}[kind]("n1")
+    reservations.reserve(desk.task("p").uid, made)
+    desk.modify(pod("p", "g", cpu="1", annotations={"by": "others"})).apply()
+    assert desk.task("p").status == Status.BINDING
+    assert reservations.reservations == {desk.task("p").uid: made}

@@ -113,6 +113,83 @@ def hyper_node(name, tier, inside, kind="HyperNode"):
     return {**made, "spec": {"tier": tier, "members": [{"type": kind, "selector": {"exactMatch": {"name": inside}}}]}}
 
 
+def test_what_is_wrong_with_a_group_is_said_of_its_job():
+    made = Desk().feed(group("g", minResources={"cpu": "x"})).apply()
+    assert made.cache.record.explain("a/g").startswith("a/g: the PodGroup is invalid: spec.minResources")
+
+
+UNREADABLE = {
+    "node": node("n1"),
+    "pod": pod("p", "g", node="n1", cpu="1"),
+    "pod without a group": pod("p", node="n1", cpu="1"),
+}
+
+
+@pytest.mark.parametrize("right", UNREADABLE.values(), ids=UNREADABLE.keys())
+def test_what_can_be_read_no_longer_counts_for_nothing_and_is_told_once(right):
+    def counts():
+        return bool(made.cluster.tasks) or made.cluster.nodes.count > 0
+
+    wrong, kind = {**right, "spec": "x"}, right["kind"]
+    made = Desk().feed(group("g"), right).apply()
+    assert counts()
+    for _ in range(2):
+        made.modify(wrong).apply()
+    assert not counts()
+    assert [note.type for note in told(made, kind)] == ["Warning"]
+    assert problems(made)
+    made.delete(wrong).apply()
+    assert not problems(made)
+    made.feed(wrong).apply()
+    assert len(told(made, kind)) == 1
+    made.modify(right).apply()
+    assert counts()
+    assert not problems(made)
+
+
+def test_a_node_that_turns_bad_takes_no_pod():
+    made = Desk().feed(node("n1"), group("g"), pod("p", "g", cpu="1")).apply()
+    made.modify(node("n1", cpu="-1")).cycle()
+    assert made.world.binds == {}
+
+
+def usage(*percent):
+    made = {"apiVersion": "pumice.dev/v1alpha1", "kind": "NodeUsage", "metadata": metadata("u")}
+    return {**made, "nodes": {f"n{number}": {"cpu": each, "memory": "0"} for number, each in enumerate(percent)}}
+
+
+@pytest.mark.parametrize(
+    ("manifest", "wrong"),
+    [
+        (quota("0"), ""),
+        (quota("-1m"), "spec.hard[cpu] is -1m, which is negative"),
+        (usage("0", "100"), ""),
+        (usage("0", "-1"), "nodes[n1].cpu is -1, which is no percentage"),
+        (usage("101"), "nodes[n0].cpu is 101, which is no percentage"),
+    ],
+)
+def test_nothing_is_an_amount_and_everything_a_percentage(manifest, wrong):
+    made = Desk().feed(manifest).apply()
+    said = " ".join(note.message for note in told(made, manifest["kind"]))
+    assert (wrong in said) if wrong else said == ""
+
+
+def test_a_namespace_is_weighed_by_its_own_quota_and_only_if_it_is_a_queue():
+    def quotas(weight):
+        made = quota("1", **{names.NAMESPACE_WEIGHT: weight})
+        return [made, {**made, "metadata": metadata("q", "b")}]
+
+    made = Desk(options=Options(enable_namespace_as_queue=True)).feed(*quotas("7"), priority_class("c", 1)).apply()
+    assert {"a", "b"}.isdisjoint(made.cluster.queues)
+    theirs = {**quota("1", **{names.NAMESPACE_WEIGHT: "9"}), "metadata": metadata("q", "c")}
+    made.feed(group("g"), theirs).apply()
+    assert made.cluster.queues["a"].weight == 7
+    assert {"b", "c"}.isdisjoint(made.cluster.queues)
+    plain = Desk().feed(*quotas("7"), queue("a")).apply()
+    assert plain.cluster.queues["a"].weight == 1
+    assert "b" not in plain.cluster.queues
+
+
 def test_what_is_wrong_with_a_hyper_node_among_the_others_is_told_until_the_others_are_right():
     leaf = hyper_node("leaf", 1, "n1", "Node")
     made = Desk().feed(node("n1"), leaf, hyper_node("spine", 1, "leaf")).apply()

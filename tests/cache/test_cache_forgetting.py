@@ -244,3 +244,11 @@ def test_of_a_bind_that_has_arrived_nothing_is_kept_though_it_failed_before():
         desk.settle(desk.world.of(Bind)[-1]).modify(pod("p", "g", cpu="1", node="n1")).apply()
         found.append({path for path in kept(desk) if path.startswith("Assumptions.")})
     assert found[1:] == found[:1] * 2
+
+
+def test_of_a_group_that_is_gone_nothing_is_said_any_more_though_its_pods_are_there():
+    desk = Desk().feed(node("n1"), group("g"), pod("p", "g", cpu="99"))
+    desk.cycle()
+    assert "Inqueue" in desk.cache.record.explain("a/g")
+    desk.delete(group("g")).apply()
+    assert desk.cache.record.explain("a/g") == ""

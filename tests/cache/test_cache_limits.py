@@ -53,6 +53,17 @@ def test_what_a_node_oversubscribes_may_reach_the_largest_amount_and_not_pass_it
         objects.offer(made)
 
 
+@pytest.mark.parametrize(("digits", "fits"), [(16, True), (17, False)])
+def test_what_a_node_oversubscribes_is_written_in_sixteen_digits_at_the_most(digits, fits):
+    manifest = node("n", cpu="0", annotations={names.OVERSUBSCRIPTION_CPU: "7".rjust(digits, "0")})
+    made = msgspec.convert(manifest, core.Node)
+    if fits:
+        assert objects.offer(made)[0]["cpu"] == 7
+        return
+    with pytest.raises(resources.BadValueError, match="is not a whole number"):
+        objects.offer(made)
+
+
 @pytest.mark.parametrize(("cpu", "memory", "own"), [("3", "5", (3000, 5)), (None, "5", (0, 5)), ("3", None, (3000, 0))])
 def test_what_a_node_offers_of_its_own_is_told_apart_from_what_it_oversubscribes(cpu, memory, own):
     manifest = node("n", cpu=cpu, memory=memory)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from builders import Desk, node, pod
 from drawing import drawn
-from pumice.api import kinds
+from pumice.api import kinds, names
 from pumice.cache.effects import Evict, Patch
 from pumice.framework import configuration, registry
 from pumice.model import native_groups
@@ -128,6 +128,56 @@ def test_what_is_wrong_with_a_group_is_told_until_it_is_right_or_gone():
     assert desk.cache.record.problems(key)
     desk.delete(wrong).apply()
     assert desk.cache.record.problems(key) == {}
+
+
+def test_the_queue_of_a_group_follows_the_annotations_of_its_namespace():
+    def namespace(name, queue):
+        told = {"annotations": {names.QUEUE_NAME: queue}} if queue else {}
+        return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "uid": f"n.{name}", **told}}
+
+    desk = Desk().feed(group(), member("g-0")).apply()
+    for queue, event in (("q", "ADDED"), ("r", "MODIFIED")):
+        desk.feed(namespace("a", queue), namespace("b", "other"), event=event).apply()
+        assert desk.task("g-0").job.queue == queue
+
+
+def test_the_minimum_room_of_a_group_follows_the_pods_that_go():
+    desk = Desk().feed(group(), member("g-0"), member("g-1")).apply()
+    assert desk.task("g-0").job.group.spec.minimum is not None
+    desk.delete(member("g-1")).apply()
+    assert desk.task("g-0").job.group.spec.minimum is None
+
+
+@pytest.mark.parametrize("end", ["goes", "gets a node", "is ours"])
+def test_a_member_of_another_scheduler_is_named_as_long_as_it_has_no_node(end):
+    def held():
+        return desk.apply().task("g-0").job.held
+
+    desk = Desk().feed(group(count=3), member("g-0"), member("x", scheduler="else"), member("y", scheduler="else"))
+    told = "waiting for 2 more pods of the gang, those of other schedulers count once they have a node: "
+    assert held() == f"{told}x (else), y (else)"
+    if end == "goes":
+        desk.delete(member("x", scheduler="else"))
+    else:
+        desk.modify(member("x") if end == "is ours" else member("x", scheduler="else", node="n1"))
+    left = 2 if end == "goes" else 1
+    assert held() == f"{told.replace('for 2', f'for {left}')}y (else)"
+    desk.delete(member("y", scheduler="else"))
+    assert held() == f"waiting for {left} more pods of the gang"
+
+
+def test_a_pod_that_names_groups_of_both_apis_is_told_once_which_counts_and_its_successor_too():
+    both = member("p", annotations={names.GROUP_NAME: "v"})
+    desk = Desk().feed(both).apply()
+    desk.modify({**both, "metadata": {**both["metadata"], "labels": {"any": "change"}}}).apply()
+
+    def told():
+        return [message for name, reason, message in desk.world.notes if reason == "SchedulingGroupNotHeeded"]
+
+    (text,) = told()
+    assert text.startswith("spec.schedulingGroup.podGroupName g is not heeded")
+    desk.delete(both).feed(both).apply()
+    assert told() == [text] * 2
 
 
 OWNED = [{"apiVersion": "batch/v1", "kind": "Job", "name": "j", "uid": "u", "controller": True}]

@@ -8,7 +8,7 @@ import pytest
 
 import recount
 from builders import GROUP_NAME, Desk, group, node, pod, queue
-from pumice.api import kinds
+from pumice.api import kinds, names
 
 OWNER = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "r", "uid": "r", "controller": True}
 AVOIDING = {"labelSelector": {"matchLabels": {"app": "web"}}, "topologyKey": "kubernetes.io/hostname"}
@@ -30,6 +30,7 @@ def objects():
         "running": pod("running-0", "g", cpu="1", node="n1", labels={"rank": "1"}),
         "claiming": pod("claiming-0", "k", resourceClaims=[{"name": "gpu", "resourceClaimTemplateName": "t"}]),
         "avoiding": pod("avoiding-0", "h", cpu="1", affinity=AVOIDS),
+        "single": pod("single-0", cpu="1"),
         "group": group("g", 1, queue="q", subGroupPolicy=POLICY),
         "other group": group("h", 1),
         "third group": group("k", 1),
@@ -79,6 +80,18 @@ CHANGES = {
     "its group": ("waiting", put("k", "metadata", "annotations", GROUP_NAME)),
     "no group": ("waiting", put({"z": "1"}, "metadata", "annotations")),
     "that it may be evicted": ("running", put("false", "metadata", "annotations", "volcano.sh/preemptable")),
+    "its owner, as it gets its node": (
+        "waiting",
+        both(put([OWNER], "metadata", "ownerReferences"), put("n1", "spec", "nodeName")),
+    ),
+    "another annotation of one that names no group, as it gets its node": (
+        "single",
+        both(put({"z": "2"}, "metadata", "annotations"), put("n1", "spec", "nodeName")),
+    ),
+    "another annotation, as it gets its node": (
+        "waiting",
+        both(put({"z": "2", GROUP_NAME: "g"}, "metadata", "annotations"), put("n1", "spec", "nodeName")),
+    ),
     "its owner": ("waiting", put([OWNER], "metadata", "ownerReferences")),
     "its end": ("running", put("2026-01-01T00:00:00Z", "metadata", "deletionTimestamp")),
     "the end of one that waits": ("waiting", put("2026-01-01T00:00:00Z", "metadata", "deletionTimestamp")),
@@ -180,6 +193,21 @@ def test_a_pod_that_gets_its_node_and_what_it_asked_for_as_others_did_stays_the_
         both(put("n1", "spec", "nodeName"), reports(cpu))(each)
         desk.modify(each).apply()
     assert (desk.task("p-1") is before) is stays
+
+
+def test_a_pod_that_gets_its_node_with_the_labels_of_that_node_stays_the_task_it_was():
+    desk = Desk().feed(node("n1"), group("g"), pod("p", "g", cpu="1")).apply()
+    before = desk.task("p")
+    desk.modify(pod("p", "g", cpu="1", node="n1", labels={names.ZONE: "z", names.REGION: "r"})).apply()
+    assert desk.task("p") is before
+    assert before.node is desk.node("n1")
+
+
+def test_a_pod_of_which_nothing_is_reported_any_more_is_what_it_would_be_if_nothing_had_been():
+    reported, plain = objects(), objects()
+    reports("2")(reported["running"])
+    desk = desk_with(reported).modify(plain["running"]).apply()
+    assert picture(desk) == picture(desk_with(plain))
 
 
 @pytest.mark.parametrize("which", ["waiting", "running", "group", "native", "queue"])
