@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from builders import NOW, SECOND, Desk, group, node, pod
+from containers import entries
 from pumice.api import resource
 from pumice.cache.effects import Bind, Patch, Prepare, TakeBack
 from pumice.model.devices import decisions
@@ -264,6 +265,23 @@ def test_a_claim_for_extended_resources_is_made_first_under_a_name_that_stays_th
         names.append(new.claim)
     assert names[0] == names[1]
     assert names[0].startswith("g-0-extended-resources-")
+
+
+def test_nothing_is_kept_of_what_was_prepared_for_a_pod_that_is_on_its_node():
+    desk = sent()
+    preparing = desk.cache.assumptions.preparing
+
+    def kept():
+        found = entries(preparing, beyond=(desk.cache, desk.cluster))
+        return {path for path, size in found.items() if size}
+
+    (prepare,) = desk.world.of(Prepare)
+    assert kept()
+    desk.settle(prepare, read=shown(claim(2, allocation=given(), consumers=["g-0"]))).apply()
+    there = asking("g-0")
+    there["spec"]["nodeName"] = "n1"
+    desk.modify(there).apply()
+    assert kept() == set()
 
 
 # ---- claims that are freed

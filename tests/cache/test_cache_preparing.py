@@ -86,6 +86,39 @@ def test_if_one_lock_cannot_be_written_nobody_is_bound_and_all_is_taken_back():
     assert desk.cluster.with_bind.preparations == {}
 
 
+def test_each_of_a_gang_that_cannot_leave_says_why_and_the_others_because_of_whom():
+    desk = Desk(LOCKING)
+    _, second, _ = gang(desk, 3)
+    desk.settle(second, "conflict", "node n1 is locked").apply()
+    others = "it leaves together with a/g-1: "
+    assert [desk.task(f"g-{i}").refusal for i in range(3)] == [
+        f"could not be prepared for node n1: {why}node n1 is locked" for why in (others, "", others)
+    ]
+
+
+def test_gangs_that_begin_at_the_same_moment_tell_their_locks_apart():
+    desk = Desk(LOCKING).feed(gpu_node("n1"), gpu_node("n2"), gpu_node("n3"))
+    for name in "ghi":
+        desk.feed(group(name), asking(f"{name}-0", name))
+    while len(desk.world.of(Prepare)) < 3:
+        desk.cycle(seconds=0)
+    assert len({lock.stamp for each in desk.world.of(Prepare) for lock in locks(each)}) == 3
+
+
+@pytest.mark.parametrize("answered", [False, True])
+def test_of_what_was_begun_for_a_pod_and_is_forgotten_nothing_is_due_and_nothing_taken_back(answered):
+    desk = Desk(LOCKING)
+    (prepare,) = gang(desk, 1)
+    if answered:
+        desk.settle(prepare).apply()
+    preparing = desk.cache.assumptions.preparing
+    preparing.forget(prepare.uid)
+    assert not preparing.is_under_way(prepare.uid)
+    assert preparing.next_wake() is None
+    desk.delete(asking("g-0")).apply()
+    assert desk.world.of(TakeBack) == []
+
+
 @pytest.mark.parametrize("code", ["unavailable", "unknown"])
 def test_what_failed_in_passing_is_written_again_a_few_times(code):
     desk = Desk(LOCKING)

@@ -162,7 +162,7 @@ class Preparing:
         cluster = self._cache.cluster
         for uid, bind in party.binds.items():
             task = cluster.tasks.get(uid)
-            if task is None or cluster.devices.reservations.get(uid) is None:
+            if task is None:
                 continue
             lacks = claims.unmet(task, cluster.devices, party.since)
             if lacks.failed:
