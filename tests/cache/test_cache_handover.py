@@ -100,6 +100,10 @@ HARMLESS = {
     "a new group": ("ADDED", builders.group("h", 2)),
     "the group changes something else": ("MODIFIED", builders.group("g", 2, minResources={"cpu": "1"})),
     "the group's own status": ("MODIFIED", builders.group("g", 2, phase="Inqueue")),
+    "a member changes something else": ("MODIFIED", builders.pod("g-1", "g", cpu="3", labels={"new": "label"})),
+    "another pod is deleted": ("DELETED", builders.pod("x", node="n2", cpu="1", scheduler="other")),
+    "the queue changes": ("MODIFIED", builders.queue("default", weight=2)),
+    "another queue is deleted": ("DELETED", builders.queue("else")),
     "a pod that cannot be read": ("ADDED", builders.pod("x", node="n2", cpu="-1", scheduler="other")),
 }
 
@@ -109,6 +113,45 @@ def test_what_does_not_speak_against_a_gang_does_not_withhold_it(event):
     desk = gang(interrupted_by(event))
     desk.cycle()
     assert desk.world.binds.keys() == {"g-0", "g-1"}
+
+
+def test_a_pod_that_runs_where_it_ran_withholds_nothing():
+    desk = gang(interrupted_by(("MODIFIED", builders.pod("x", node="n2", cpu="1", phase="Unknown"))))
+    desk.feed(builders.pod("x", node="n2", cpu="1")).cycle()
+    assert desk.world.binds.keys() == {"g-0", "g-1"}
+
+
+def test_a_node_that_shrank_and_was_put_back_withholds_nothing():
+    sizes = [("MODIFIED", builders.node("n2", cpu=cpu)) for cpu in ("2", "4")]
+    desk = gang(interrupted_by(*sizes))
+    desk.cycle()
+    assert desk.world.binds.keys() == {"g-0", "g-1"}
+
+
+def test_what_overtook_a_cycle_does_not_speak_against_a_later_one():
+    desk = gang(interrupted_by(("MODIFIED", builders.node("n2", cpu="4", cordoned=True))))
+    desk.cycle()
+    assert desk.world.binds == {}
+    desk.modify(builders.node("n2", cpu="4")).cycle()
+    assert desk.world.binds.keys() == {"g-0", "g-1"}
+
+
+@pytest.mark.parametrize(("cpu", "bound"), [("0", True), ("1m", False)])
+def test_a_foreign_pod_takes_room_as_far_as_it_asks_for_any(cpu, bound):
+    """On n2 nothing is left beside the member, or less: what nobody asks for cannot be short."""
+    desk = gang(interrupted_by(("ADDED", builders.pod("x", node="n2", cpu=cpu, scheduler="other"))), cpu="4")
+    desk.cycle()
+    assert (desk.world.binds.keys() == {"g-0", "g-1"}) is bound
+
+
+def test_a_foreign_pod_that_asks_for_nothing_does_not_speak_against_one_that_does_not_either():
+    def foreign(name, chips):
+        return builders.pod(name, node="n1", requests={"example.com/chip": chips}, scheduler="other")
+
+    desk = interrupted_by(("ADDED", foreign("x", "0")))
+    desk.feed(builders.node("n1", **{"example.com__chip": "1"}), foreign("big", "2"))
+    desk.feed(builders.group("g"), builders.pod("g-0", "g", cpu="1")).cycle()
+    assert desk.world.binds == {"g-0": "n1"}
 
 
 def test_another_gang_is_bound_all_the_same():

@@ -239,8 +239,11 @@ def test_a_bind_is_not_sent_again_to_a_node_that_has_changed(shift):
     assert desk.world.of(Bind)[-1].node == "n2"
 
 
-def test_a_bind_is_sent_again_to_the_node_that_was_chosen():
+@pytest.mark.parametrize("heartbeat", [False, True])
+def test_a_bind_is_sent_again_to_the_node_that_was_chosen(heartbeat):
     desk = failing()
+    if heartbeat:
+        desk.modify(builders.node("n1", cpu="3", ready="True", annotations={"at": "now"}))
     desk.cycle(20)
     desk.cycle()
     assert desk.world.of(Bind)[-1].node == "n1"
