@@ -113,6 +113,15 @@ def hyper_node(name, tier, inside, kind="HyperNode"):
     return {**made, "spec": {"tier": tier, "members": [{"type": kind, "selector": {"exactMatch": {"name": inside}}}]}}
 
 
+def test_objects_without_a_uid_are_told_apart_by_kind_and_name():
+    made = Desk()
+    for manifest in (queue("q", weight=0), queue("r", weight=0), group("q", -1)):
+        del manifest["metadata"]["uid"]
+        made.feed(manifest, manifest)
+    made.apply()
+    assert [note.name for note in made.world.of(Note)] == ["q", "r", "q"]
+
+
 def test_what_is_wrong_with_a_group_is_said_of_its_job():
     made = Desk().feed(group("g", minResources={"cpu": "x"})).apply()
     assert made.cache.record.explain("a/g").startswith("a/g: the PodGroup is invalid: spec.minResources")

@@ -252,3 +252,22 @@ def test_of_a_group_that_is_gone_nothing_is_said_any_more_though_its_pods_are_th
     assert "Inqueue" in desk.cache.record.explain("a/g")
     desk.delete(group("g")).apply()
     assert desk.cache.record.explain("a/g") == ""
+
+
+def test_a_job_without_a_group_is_forgotten_with_its_last_pod():
+    desk = Desk().feed(pod("p", "g", cpu="1")).apply()
+    desk.now += 10 * SECOND
+    assert "does not exist" in desk.apply().cache.record.explain("a/g")
+    desk.delete(pod("p", "g")).apply()
+    assert desk.cache.record.explain("a/g") == ""
+
+
+def test_nobody_is_woken_for_the_numbers_of_a_group_in_memory_that_is_gone():
+    desk = Desk(options=Options(renews_numbers=True)).feed(node("n1", cpu="8"))
+    desk.cache.follow(kube_batch=True, now=desk.now)
+    others = [pod(f"o{number}", cpu="3", node="n1") for number in range(2)]
+    desk.feed(*others, pod("p", cpu="8")).cycle()
+    desk.delete(others[0]).cycle()
+    assert desk.cache.publisher.next_wake() is not None
+    desk.delete(pod("p")).apply()
+    assert desk.cache.publisher.next_wake() is None
