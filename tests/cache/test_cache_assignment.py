@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import builders
 from drawing import drawn
-from pumice.api import core, meta
+from pumice.api import core, kinds, meta
 from pumice.cache import assignment
 from pumice.cache.cache import Cache
 from pumice.scheduler import Scheduler
@@ -91,3 +91,19 @@ def test_two_schedulers_place_every_gang_once_and_only_on_their_own_nodes():
     assert all(bound)
     assert not bound[0].keys() & bound[1].keys()
     assert len(bound[0]) + len(bound[1]) == 18
+
+
+def test_a_group_of_kubernetes_own_is_followed_by_the_member_that_holds_its_name():
+    names = [f"g{number}" for number in range(8)]
+    for each in members(2):
+        cache = Cache(builders.World(), assignment=each)
+        for name in names:
+            native = {"apiVersion": kinds.NATIVE_POD_GROUP.api_version, "kind": "PodGroup"}
+            native |= {"metadata": builders.metadata(name, "a"), "spec": {"schedulingPolicy": {"basic": {}}}}
+            held = builders.pod(f"{name}-0", cpu="1", node="n1", schedulingGroup={"podGroupName": name})
+            for manifest in (native, held):
+                cache.feed(builders.kind_of(manifest), "ADDED", manifest)
+        cache.apply(builders.NOW)
+        followed = [key for key, job in cache.cluster.jobs.items() if job.group is not None]
+        assert followed == [f"a/{name}@scheduling.k8s.io" for name in names if each.holds(name)]
+        assert 0 < len(followed) < len(names)

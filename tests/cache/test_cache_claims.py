@@ -10,6 +10,7 @@ import pytest
 from builders import NOW, SECOND, Desk, group, node, pod
 from containers import entries
 from pumice.api import resource
+from pumice.cache import claims
 from pumice.cache.effects import Bind, Patch, Prepare, TakeBack
 from pumice.model.devices import decisions
 from pumice.model.preparations import ClaimGrant, ExtendedClaimStatus, NewClaim
@@ -318,3 +319,59 @@ def test_a_claim_that_could_not_be_freed_is_tried_again_when_it_is_asked_for_aga
         assert "claim a/c: its devices could not be taken back: it has changed" in str(desk.cache.record.trace())
     assert is_used(desk)
     assert desk.world.of(Bind) == []
+
+
+def made_for(name):
+    """A claim that was made for a pod."""
+    owner = {"apiVersion": "v1", "kind": "Pod", "name": name, "uid": f"a.{name}", "controller": True}
+    found = claim(4)
+    return {**found, "metadata": {**found["metadata"], "ownerReferences": [owner]}}
+
+
+def delete(desk, uid="a.g-0"):
+    """Let a plugin find the claim useless; give what is sent."""
+    desk.cluster.devices.to_delete["a/c"] = uid
+    desk.cache.claims.free()
+    return desk.world.of(TakeBack)
+
+
+def test_a_claim_that_an_attempt_has_left_is_deleted_once_and_again_if_that_failed_or_it_has_changed():
+    desk = Desk(NOBODY_DECIDES).feed(node("n1"), made_for("g-0"), asking("g-0")).apply()
+    for _ in range(2):
+        (back,) = delete(desk)
+    (unmade,) = back.preparations
+    assert (back.name, back.uid) == ("g-0", "a.g-0")
+    assert (type(unmade), unmade.namespace, unmade.claim, unmade.pod_uid) == (NewClaim, "a", "c", "a.g-0")
+    said = "claim a/c asks for something else than pod a/g-0: it is deleted"
+    assert str(desk.cache.record.trace()).count(said) == 1
+    desk.settle(back).apply()
+    assert len(delete(desk)) == 1
+    before = desk.cluster.changed
+    desk.settle(back, "unavailable").apply()
+    assert desk.cluster.changed != before
+    assert len(delete(desk)) == 2
+    desk.modify({**made_for("g-0"), "metadata": {**made_for("g-0")["metadata"], "resourceVersion": "5"}}).apply()
+    assert len(delete(desk)) == 3
+
+
+@pytest.mark.parametrize("gone", ["claim", "pod"])
+def test_a_claim_is_not_deleted_if_it_or_its_pod_is_gone_meanwhile(gone):
+    desk = Desk(NOBODY_DECIDES).feed(node("n1"), made_for("g-0"), asking("g-0")).apply()
+    desk.delete(made_for("g-0") if gone == "claim" else asking("g-0")).apply()
+    assert delete(desk) == []
+
+
+def test_why_devices_are_taken_back_is_in_the_record():
+    desk = Desk(NOBODY_DECIDES).feed(node("n1"), claim(4, allocation=given())).apply()
+    desk.cluster.devices.to_free["a/c"] = "no node passes"
+    desk.cache.publish(desk.session())
+    assert "claim a/c: its devices are taken back: no node passes" in str(desk.cache.record.trace())
+
+
+def test_a_claim_that_lost_its_devices_is_waited_for():
+    desk, _ = waiting_desk()
+    desk.modify(claim(3, consumers=["g-0"])).apply()
+    assert desk.world.binds == {}
+    lacks = claims.unmet(desk.task("g-0"), desk.cluster.devices, NOW)
+    assert lacks.waiting == ("claim a/c: its allocation",)
+    assert lacks.until == NOW + 600 * SECOND

@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 
 from builders import NOW, SECOND, Desk, group, node, pod, queue
+from containers import entries
 from pumice.api import names
 from pumice.cache import required_queues
 from pumice.cache.effects import Bind, Evict, Note
 from pumice.cache.options import Options
-from pumice.cache.write_paces import WritePaces
+from pumice.cache.write_paces import REASONS, WritePaces
 
 
 def test_a_reason_may_be_given_at_the_moment_when_it_has_stood_long_enough():
@@ -26,6 +27,45 @@ def test_a_reason_that_was_withdrawn_has_to_stand_anew():
     paces.withdraw("g")
     assert not paces.has_stood("g", NOW + 10)
     assert paces.has_stood("g", NOW + 20)
+
+
+def test_who_was_told_that_its_time_has_come_is_not_late_any_more():
+    paces = WritePaces(patience=10)
+    assert not paces.has_stood("g", NOW)
+    assert paces.due(NOW + 9) == []
+    assert paces.due(NOW + 10) == ["g"]
+    assert paces.has_stood("g", NOW + 10)
+    assert paces.next_wake() is None
+    assert paces.due(NOW + 10) == []
+
+
+@pytest.mark.parametrize("patience", [0, 10])
+def test_there_is_something_to_withdraw_as_long_as_a_reason_stands_that_was_put_off(patience):
+    paces = WritePaces(patience=patience)
+    assert not paces.puts_anything_off
+    assert not all(paces.may_give_reason("g", NOW) for _ in range(REASONS.burst + 1))
+    assert paces.puts_anything_off
+    paces.due(NOW + REASONS.pause)
+    assert paces.puts_anything_off is bool(patience)
+    paces.withdraw("g")
+    assert not paces.puts_anything_off
+
+
+def test_a_queue_that_had_to_wait_is_due_once_when_its_second_is_over():
+    paces = WritePaces()
+    assert [paces.may_write_queue("q", NOW) for _ in range(2)] == [True, False]
+    due = [paces.queues_are_due(NOW + after) for after in (SECOND - 1, SECOND, SECOND)]
+    assert due == [False, True, False]
+
+
+def test_of_budgets_that_are_whole_again_nothing_is_kept():
+    paces = WritePaces()
+    before = entries(paces)
+    assert paces.may_write_queue("q", NOW)
+    assert paces.may_renew("g", NOW)
+    assert entries(paces) != before
+    paces.queues_are_due(NOW + REASONS.pause)
+    assert entries(paces) == before
 
 
 def test_queues_that_must_exist_are_as_volcano_makes_them():

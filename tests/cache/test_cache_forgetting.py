@@ -63,6 +63,17 @@ def test_nothing_is_kept_of_a_group_and_its_pods_once_they_are_gone_whatever_fai
     assert kept(desk) == before
 
 
+def test_nothing_is_kept_of_a_native_group_with_which_something_was_wrong():
+    wrong = {**NATIVE, "spec": {"schedulingPolicy": {"gang": {"minCount": 0}}}}
+    desk = Desk().apply()
+    before = kept(desk)
+    member = pod("p", cpu="1", schedulingGroup={"podGroupName": "g"})
+    desk.feed(wrong, member).apply()
+    assert kept(desk) != before
+    desk.delete(wrong, member).apply()
+    assert kept(desk) == before
+
+
 def test_nothing_is_due_about_pods_that_are_gone():
     desk = Desk().feed(node("n1"), group("g"), pod("p", "g", cpu="1", node="n1"), pod("q", "g", cpu="1"))
     desk.cycle()
@@ -227,8 +238,9 @@ def test_a_native_group_in_place_of_another_says_for_itself_why_it_waits():
     desk.modify({**NATIVE, "metadata": {**NATIVE["metadata"], "uid": "another"}})
     for _ in range(2):
         desk.cycle()
-    written = [each.uid for each in desk.world.of(Patch) if each.kind is kinds.NATIVE_POD_GROUP]
-    assert written == ["native.g", "another"]
+    said = [each for each in desk.world.of(Patch, Note) if each.kind is kinds.NATIVE_POD_GROUP]
+    for kind, times in ((Patch, 1), (Note, 2)):
+        assert [each.uid for each in said if isinstance(each, kind)] == ["native.g"] * times + ["another"] * times
 
 
 def test_of_a_bind_that_has_arrived_nothing_is_kept_though_it_failed_before():

@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from builders import Desk, node, pod
+from builders import SECOND, Desk, node, pod
 from drawing import drawn
 from pumice.api import kinds, names
-from pumice.cache.effects import Evict, Patch
+from pumice.cache.effects import Evict, Note, Patch
 from pumice.framework import configuration, registry
-from pumice.model import native_groups
+from pumice.model import group_meaning, native_groups
 from pumice.scenario.stage import SimulatedStage
 from pumice.scheduler import Options
 
@@ -178,6 +178,123 @@ def test_a_pod_that_names_groups_of_both_apis_is_told_once_which_counts_and_its_
     assert text.startswith("spec.schedulingGroup.podGroupName g is not heeded")
     desk.delete(both).feed(both).apply()
     assert told() == [text] * 2
+
+
+@pytest.mark.parametrize("wrong", [group(count=0), {**group(), "spec": "x"}], ids=["senseless", "unreadable"])
+def test_a_group_says_itself_what_is_wrong_with_it_and_no_longer_once_it_is_right(wrong):
+    desk = Desk().feed(node("n1", cpu="1"), wrong, member("g-0"), member("g-1"))
+    for _ in range(3):
+        desk.cycle()
+    ((stated,),) = conditions(desk)
+    assert (stated["type"], stated["status"], stated["reason"]) == ("PodGroupScheduled", "False", "SchedulerError")
+    problem = stated["message"]
+    assert desk.cache.record.explain("a/g@scheduling.k8s.io").startswith(
+        f"a/g@scheduling.k8s.io: the PodGroup is invalid: {problem}"
+    )
+    desk.modify(group())
+    for _ in range(3):
+        desk.cycle()
+    assert [each["reason"] for several in conditions(desk) for each in several] == ["SchedulerError", "Unschedulable"]
+
+
+def test_a_group_that_breaks_us_costs_the_next_nothing(monkeypatch):
+    described = group_meaning.described
+
+    def broken(found, *more):
+        if found.metadata.name == "g":
+            raise RuntimeError("no such luck")
+        return described(found, *more)
+
+    monkeypatch.setattr(group_meaning, "described", broken)
+    desk = Desk().feed(node("n1"), group(count=1), group("h", 1), member("g-0"), member("h-0", "h"))
+    record = desk.cycle()
+    assert desk.world.binds == {"h-0": "n1"}
+    assert "PodGroup a/g@scheduling.k8s.io could not be described: RuntimeError: no such luck" in str(record.trace())
+    assert [str(failure) for failure in desk.scheduler.failures] == ["no such luck"]
+
+
+def test_a_status_is_merged_by_the_types_of_its_conditions_and_nobody_waits_for_it():
+    desk = Desk().feed(node("n1", cpu="1"), group(), member("g-0"), member("g-1"))
+    desk.cycle()
+    (patch,) = [each for each in desk.world.of(Patch) if each.kind is kinds.NATIVE_POD_GROUP]
+    assert (patch.namespace, patch.name, patch.uid) == ("a", "g", "native.g")
+    assert (patch.subresource, patch.strategic, patch.reports) == ("status", True, True)
+
+
+def test_a_group_that_was_scheduled_once_is_never_said_not_to_be():
+    said = {"type": "PodGroupScheduled", "status": "True", "reason": "Scheduled", "message": ""}
+    known = {**group(), "status": {"conditions": [said]}}
+    desk = Desk().feed(node("n1", cpu="1"), known, member("g-0"), member("g-1"))
+    for _ in range(3):
+        desk.cycle()
+    assert desk.world.binds == {}
+    assert conditions(desk) == []
+
+
+@pytest.mark.parametrize(("code", "told"), [("refused", 1), ("notfound", 1), ("unavailable", 0), ("conflict", 0)])
+def test_a_status_that_is_refused_is_told_once_and_one_that_failed_in_passing_is_not(code, told):
+    desk = Desk().feed(node("n1", cpu="1"), group(), member("g-0"), member("g-1"))
+    desk.cycle()
+    for _ in range(2):
+        (*_, last) = [each for each in desk.world.of(Patch) if each.kind is kinds.NATIVE_POD_GROUP]
+        desk.settle(last, code, "no such luck").apply()
+        assert "a/g@scheduling.k8s.io: no such luck; it will be written again" in str(desk.cache.record.trace())
+    text = "the condition PodGroupScheduled could not be written: no such luck"
+    notes = [(each.kind, each.uid, each.message) for each in desk.world.of(Note) if each.reason == "StatusNotWritten"]
+    assert notes == [(kinds.NATIVE_POD_GROUP, "native.g", text)] * told
+
+
+@pytest.mark.parametrize("gone", ["group", "pods"])
+def test_what_could_not_be_written_of_a_group_is_not_written_once_it_or_its_pods_are_gone(gone):
+    desk = Desk().feed(node("n1", cpu="1"), group(), member("g-0"), member("g-1"))
+    desk.cycle()
+    for _ in range(2):
+        (*_, last) = [each for each in desk.world.of(Patch) if each.kind is kinds.NATIVE_POD_GROUP]
+        desk.settle(last, "unavailable").apply()
+    native = desk.cache.publisher.native
+    desk.now = native.next_wake()
+    before = len(conditions(desk))
+    desk.delete(*([group()] if gone == "group" else [member("g-0"), member("g-1")])).apply()
+    assert native.next_wake() is None
+    desk.apply()
+    assert len(conditions(desk)) == before
+
+
+def whole():
+    desk = Desk()
+    running = [member(f"g-{i}", node="n1") for i in range(3)]
+    desk.feed(node("n1"), group(count=1, disruptionMode="PodGroup"), *running).apply()
+    desk.cache.evict(desk.task("g-0"), "somebody else")
+    (mark,) = [each for each in desk.world.of(Patch) if each.kind is kinds.NATIVE_POD_GROUP]
+    return desk, mark
+
+
+def test_a_pod_of_a_group_that_is_marked_goes_at_once():
+    desk, mark = whole()
+    desk.settle(mark).apply()
+    for number in (1, 2):
+        desk.cache.evict(desk.task(f"g-{number}"), "somebody else")
+    assert desk.world.evictions == ["g-0", "g-1", "g-2"]
+    assert len(conditions(desk)) == 1
+
+
+def test_a_pod_goes_though_its_group_is_gone_before_it_was_marked():
+    desk, _ = whole()
+    assert desk.world.evictions == []
+    desk.delete(group()).apply()
+    assert desk.world.evictions == ["g-0"]
+
+
+def test_pods_whose_group_is_deleted_while_they_wait_are_told_so_and_nothing_else_is_said_of_it():
+    desk = Desk().feed(node("n1", cpu="1"), group(), member("g-0"), member("g-1"))
+    desk.cycle()
+    desk.delete(group()).apply()
+    assert desk.cache.record.explain("a/g@scheduling.k8s.io") == ""
+    for seconds in (9, 1):
+        desk.now += seconds * SECOND
+        desk.apply()
+        told = {name for name, _, message in desk.world.notes if "its PodGroup a/g of scheduling.k8s.io" in message}
+        assert told == ({"g-0", "g-1"} if seconds == 1 else set())
 
 
 OWNED = [{"apiVersion": "batch/v1", "kind": "Job", "name": "j", "uid": "u", "controller": True}]
