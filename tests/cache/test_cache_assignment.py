@@ -64,6 +64,7 @@ def test_the_environment_says_which_member_this_is(environment, expected):
     [
         ("three", "s-0", "SCHEDULER_NUM is 'three'"),
         ("0", "s-0", "SCHEDULER_NUM is '0'"),
+        ("1001", "s-0", "SCHEDULER_NUM is '1001', which is not a number of schedulers from 1 to 1000"),
         ("2", "s-2", "scheduler 's-2' is none of <name>-0 … <name>-1"),
         ("2", "", "scheduler '' is none of"),
         ("2", "s-x", "scheduler 's-x' is none of"),

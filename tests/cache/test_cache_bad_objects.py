@@ -22,92 +22,6 @@ def quota(amount, **hard):
     return {**made, "spec": {"hard": {"cpu": amount, **hard}}}
 
 
-# By kind: one that is right, and two that are wrong in different ways.
-KINDS = {
-    "Node": (node("n1"), node("n1", cpu="x"), node("n1", memory="-1")),
-    "Queue": (queue("q"), queue("q", weight=0), queue("q", capability={"cpu": "x"})),
-    "PodGroup": (group("g"), group("g", -1), group("g", minResources={"cpu": "x"})),
-    "Pod": (pod("p", "g"), pod("p", "g", cpu="x"), pod("p", "g", memory="-1")),
-    "PriorityClass": (priority_class("c", 1), priority_class("c", "x"), priority_class("c", [])),
-    "ResourceQuota": (quota("1"), quota("x"), quota("-1")),
-    "PodDisruptionBudget": (budget(1), budget([]), budget({})),
-}
-
-
-def told(made, kind):
-    """What was told of what is wrong since the last look."""
-    found = [note for note in made.world.of(Note) if note.reason == "InvalidObject" and note.kind.name == kind]
-    made.world.effects.clear()
-    return found
-
-
-def problems(made):
-    return {**made.cache.record.problems(), **made.cache.record.problems("a/g")}
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_what_is_wrong_is_told_once_for_each_thing_and_each_object(kind):
-    right, wrong, other = (copy.deepcopy(each) for each in KINDS[kind])
-    made = Desk().feed(group("g")).apply()
-    made.feed(wrong).apply()
-    assert len(told(made, kind)) == 1
-    made.modify(wrong).apply()
-    assert told(made, kind) == []
-    made.modify(other).apply()
-    assert len(told(made, kind)) == 1
-    made.modify(right).apply()
-    assert told(made, kind) == []
-    assert not problems(made)
-    made.modify(wrong).apply()
-    assert len(told(made, kind)) == 1
-    made.delete(wrong).apply()
-    assert not problems(made)
-    made.feed(wrong).apply()
-    assert len(told(made, kind)) == 1
-
-
-@pytest.mark.parametrize(
-    ("gates", "taken"),
-    [
-        ((), False),
-        ((f"{QUEUE_ADMISSION}=true",), True),
-        ((f"{QUEUE_ADMISSION}=True",), True),
-        ((f"{QUEUE_ADMISSION}=false",), False),
-        (("Else=true",), False),
-        ((f"{QUEUE_ADMISSION}=true", "Else=false"), True),
-        ((f"{QUEUE_ADMISSION}=true", f"{QUEUE_ADMISSION}=false"), False),
-        ((f"{QUEUE_ADMISSION}=false", f"{QUEUE_ADMISSION}=true"), True),
-    ],
-)
-def test_the_last_word_on_a_feature_gate_counts(gates, taken):
-    assert Options(feature_gates=gates).takes_gates_off is taken
-
-
-@pytest.mark.parametrize(
-    ("text", "weight"),
-    [
-        ("1", 1),
-        ("7", 7),
-        ("65535", 65535),
-        ("65536", 1),
-        ("99999", 1),
-        ("100000", 1),
-        ("x", 1),
-        ("-3", 1),
-        ("", 1),
-        ("٣", 1),
-    ],
-)
-@pytest.mark.parametrize("late", [False, True], ids=["quota first", "group first"])
-def test_a_namespace_that_is_a_queue_weighs_what_its_quota_says(text, weight, late):
-    made = Desk(options=Options(enable_namespace_as_queue=True))
-    objects = [quota("1", **{names.NAMESPACE_WEIGHT: text}), group("g")]
-    made.feed(*(reversed(objects) if late else objects)).apply()
-    assert (made.cluster.queues["a"].weight, made.cluster.queues["a"].bad) == (weight, "")
-    made.delete(objects[0]).apply()
-    assert made.cluster.queues["a"].weight == 1
-
-
 def hyper_node(name, tier, inside, kind="HyperNode"):
     made = {"apiVersion": "topology.volcano.sh/v1alpha1", "kind": "HyperNode", "metadata": metadata(name)}
     return {**made, "spec": {"tier": tier, "members": [{"type": kind, "selector": {"exactMatch": {"name": inside}}}]}}
@@ -197,6 +111,104 @@ def test_a_namespace_is_weighed_by_its_own_quota_and_only_if_it_is_a_queue():
     plain = Desk().feed(*quotas("7"), queue("a")).apply()
     assert plain.cluster.queues["a"].weight == 1
     assert "b" not in plain.cluster.queues
+
+
+# By kind: one that is right, and two that are wrong in different ways.
+KINDS = {
+    "Node": (node("n1"), node("n1", cpu="x"), node("n1", memory="-1")),
+    "Queue": (queue("q"), queue("q", weight=0), queue("q", capability={"cpu": "x"})),
+    "PodGroup": (group("g"), group("g", -1), group("g", minResources={"cpu": "x"})),
+    "Pod": (pod("p", "g"), pod("p", "g", cpu="x"), pod("p", "g", memory="-1")),
+    "PriorityClass": (priority_class("c", 1), priority_class("c", "x"), priority_class("c", [])),
+    "ResourceQuota": (quota("1"), quota("x"), quota("-1")),
+    "HyperNode": (hyper_node("h", 1, "n0", "Node"), hyper_node("h", -1, "n0", "Node"), hyper_node("h", 1, "n0", "X")),
+    "PodDisruptionBudget": (budget(1), budget([]), budget({})),
+}
+
+
+def told(made, kind):
+    """What was told of what is wrong since the last look."""
+    found = [note for note in made.world.of(Note) if note.reason == "InvalidObject" and note.kind.name == kind]
+    made.world.effects.clear()
+    return found
+
+
+def problems(made):
+    return {**made.cache.record.problems(), **made.cache.record.problems("a/g")}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_wrong_is_told_once_for_each_thing_and_each_object(kind):
+    right, wrong, other = (copy.deepcopy(each) for each in KINDS[kind])
+    made = Desk().feed(group("g"), node("n0")).apply()
+    made.feed(wrong).apply()
+    assert len(told(made, kind)) == 1
+    made.modify(wrong).apply()
+    assert told(made, kind) == []
+    made.modify(other).apply()
+    assert len(told(made, kind)) == 1
+    made.modify(right).apply()
+    assert told(made, kind) == []
+    assert not problems(made)
+    made.modify(wrong).apply()
+    assert len(told(made, kind)) == 1
+    made.delete(wrong).apply()
+    assert not problems(made)
+    made.feed(wrong).apply()
+    assert len(told(made, kind)) == 1
+
+
+@pytest.mark.parametrize(
+    ("gates", "taken"),
+    [
+        ((), False),
+        ((f"{QUEUE_ADMISSION}=true",), True),
+        ((f"{QUEUE_ADMISSION}=True",), True),
+        ((f"{QUEUE_ADMISSION}=false",), False),
+        (("Else=true",), False),
+        ((f"{QUEUE_ADMISSION}=true", "Else=false"), True),
+        ((f"{QUEUE_ADMISSION}=true", f"{QUEUE_ADMISSION}=false"), False),
+        ((f"{QUEUE_ADMISSION}=false", f"{QUEUE_ADMISSION}=true"), True),
+    ],
+)
+def test_the_last_word_on_a_feature_gate_counts(gates, taken):
+    assert Options(feature_gates=gates).takes_gates_off is taken
+
+
+@pytest.mark.parametrize(
+    ("text", "weight"),
+    [
+        ("1", 1),
+        ("7", 7),
+        ("65535", 65535),
+        ("65536", 1),
+        ("99999", 1),
+        ("100000", 1),
+        ("x", 1),
+        ("-3", 1),
+        ("", 1),
+        ("٣", 1),
+    ],
+)
+@pytest.mark.parametrize("late", [False, True], ids=["quota first", "group first"])
+def test_a_namespace_that_is_a_queue_weighs_what_its_quota_says(text, weight, late):
+    made = Desk(options=Options(enable_namespace_as_queue=True))
+    objects = [quota("1", **{names.NAMESPACE_WEIGHT: text}), group("g")]
+    made.feed(*(reversed(objects) if late else objects)).apply()
+    assert (made.cluster.queues["a"].weight, made.cluster.queues["a"].bad) == (weight, "")
+    made.delete(objects[0]).apply()
+    assert made.cluster.queues["a"].weight == 1
+
+
+@pytest.mark.parametrize("wrong", [hyper_node("h", -1, "n1", "Node"), hyper_node("h", [], "n1", "Node")])
+def test_a_hyper_node_that_turns_bad_leaves_the_tree_until_it_is_mended(wrong):
+    right = hyper_node("h", 1, "n1", "Node")
+    made = Desk().feed(node("n1"), right).apply()
+    for manifest, there in ((wrong, False), (right, True)):
+        before = made.cluster.changed
+        made.modify(manifest).apply()
+        assert ("h" in made.cluster.hyper_nodes.tree.by_name) is there
+        assert made.cluster.changed != before
 
 
 def test_what_is_wrong_with_a_hyper_node_among_the_others_is_told_until_the_others_are_right():

@@ -151,3 +151,10 @@ def test_schedulers_that_share_pods_by_the_names_of_groups_wait_until_one_is_nam
     cache.apply(builders.NOW)
     (task,) = cache.cluster.tasks.values()
     assert task.job is None
+
+
+def test_a_pod_of_a_group_in_memory_names_none_though_its_namespace_is_called_like_those_that_are_made_for_pods():
+    desk = builders.Desk().feed(builders.node("n1"))
+    desk.cache.follow(kube_batch=True, now=desk.now)
+    desk.feed(bare("p0", namespace="podgroup-uid")).cycle()
+    assert [(each.name, each.annotations) for each in desk.world.of(Bind)] == [("p0", {})]

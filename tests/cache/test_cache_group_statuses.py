@@ -11,6 +11,7 @@ from pumice.api import kinds
 from pumice.api.scheduling import PodGroupCondition, PodGroupStatus
 from pumice.cache import assumptions
 from pumice.cache.effects import Bind, Note, Patch
+from pumice.cache.options import Options
 from pumice.framework.closing import JobReport
 
 
@@ -150,3 +151,18 @@ def test_a_bind_that_fails_in_passing_is_given_up_only_if_others_keep_arriving(o
         desk.now += 3600 * SECOND
         desk.apply()
     assert failures == (assumptions.OUTRUN + 1 if others_fare_better else 3 * assumptions.OUTRUN)
+
+
+def test_of_a_group_that_runs_it_is_written_at_once_though_reasons_have_to_stand():
+    desk = Desk(options=Options(reason_patience=SECOND)).feed(node("n1"), group("g"), pod("g-0", "g", node="n1"))
+    desk.cycle()
+    assert [each.body["status"]["phase"] for each in status_patches(desk)] == ["Running"]
+
+
+@pytest.mark.parametrize("phase", ["Running", "Completed"])
+def test_a_group_that_stays_as_it_is_says_no_more_that_it_is_ready(phase):
+    desk = Desk().feed(node("n1"), group("g", 1, phase=phase))
+    for number in range(2):
+        desk.feed(pod(f"g-{number}", "g", node="n1", phase="Succeeded" if phase == "Completed" else "Running")).cycle()
+    assert len(status_patches(desk)) == 2
+    assert told(desk, kinds.POD_GROUP, "Scheduled") == []

@@ -18,6 +18,17 @@ def test_a_flag_that_takes_several_values_may_have_one_and_others_stay_as_they_a
     assert Options.from_flags({"feature-gates": ["A=False", "B=TRUE"]}).feature_gates == ("A=False", "B=TRUE")
 
 
+@pytest.mark.parametrize(("label", "selected"), [("a:b", True), ("a", False), ("b", False)])
+def test_the_value_of_a_selected_label_may_hold_a_colon(label, selected):
+    assert Options(node_selector=("pool:a:b",)).selects({"pool": label}) is selected
+
+
+@pytest.mark.parametrize("several", [[], [""], ["one", ""]])
+def test_a_scheduler_has_a_name(several):
+    with pytest.raises(ValueError, match="flag scheduler-name: at least one name is needed, and none may be empty"):
+        Options.from_flags({"scheduler-name": several})
+
+
 @pytest.mark.parametrize("entry", ["A=maybe", "A", "=true", "A="])
 def test_a_feature_gate_is_on_or_off(entry):
     with pytest.raises(ValueError, match=r"flag feature-gates: .* is not of the form Name=true or Name=false"):

@@ -96,6 +96,16 @@ def test_a_list_may_correct_itself_until_it_is_complete(reflector):
         listing.add(manifest)
     listing.remove(node("c", "13"))
     assert reflector.complete(listing, "13") == []
+    assert len(reflector) == 2
+    assert seen(reflector.event("ADDED", node("c", "14"))) == [("ADDED", "c", "u")]
+
+
+def test_a_deletion_shows_the_object_as_it_was_at_last_unless_it_is_about_another(reflector):
+    last = {**node("a", "11"), "status": {}}
+    assert reflector.event("DELETED", last) == [("DELETED", last)]
+    ((_, buried),) = reflector.event("DELETED", {**node("b", "11", "v"), "status": {}})
+    assert buried["metadata"] == node("b", "9")["metadata"]
+    assert "status" not in buried
 
 
 def test_versions_that_are_no_numbers_only_tell_same_from_different():
@@ -164,3 +174,9 @@ def test_events_repeated_late_change_nothing(writes, repeats):
 def test_versions_are_compared_as_whole_numbers_of_any_length(version, known, expected):
     assert reflecting.newer(version, known) == expected
     assert reflecting.follows(version, known) == expected
+
+
+@pytest.mark.parametrize(("version", "known"), [("x", "5"), ("5", "x"), ("5", ""), ("", "5"), ("x", "y")])
+def test_of_versions_that_are_no_numbers_none_follows_another(version, known):
+    assert not reflecting.follows(version, known)
+    assert reflecting.newer(version, known)

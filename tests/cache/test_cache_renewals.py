@@ -239,3 +239,17 @@ def test_pods_that_are_reported_on_for_another_reason_have_their_numbers_written
     sleep(made, 80)
     told = "no node has 4 cpu free: the freest of 1, n1, has {} cpu"
     assert said_on_pod(made, "p") == [told.format(1), told.format(2)]
+
+
+def test_who_is_due_may_be_written_until_that_is_over_or_it_is_gone():
+    renewals = Renewals()
+    for name in "ab":
+        renewals.ask(name, 0)
+    assert not renewals.may_write("a")
+    assert renewals.next_wake() == WAIT
+    assert (renewals.due(WAIT - 1), renewals.due(WAIT), renewals.due(WAIT)) == ([], ["a", "b"], [])
+    renewals.forget("b")
+    assert (renewals.may_write("a"), renewals.may_write("b")) == (True, False)
+    renewals.is_over()
+    assert not renewals.may_write("a")
+    assert renewals.next_wake() is None

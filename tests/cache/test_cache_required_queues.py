@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 
+import pytest
+
 import builders
 from pumice.api import kinds
 from pumice.cache import cache as caches
@@ -80,7 +82,8 @@ def test_they_are_asked_for_again_though_somebody_has_made_another_queue_before_
     assert asked(cache) == []
 
 
-def test_a_queue_that_could_be_made_is_tried_without_a_pause_when_it_is_missing_again():
+@pytest.mark.parametrize("by", ["us", "others"])
+def test_a_queue_that_could_be_made_is_tried_without_a_pause_when_it_is_missing_again(by):
     cache, now = caches.Cache(builders.World()), 0
 
     def fails():
@@ -97,10 +100,12 @@ def test_a_queue_that_could_be_made_is_tried_without_a_pause_when_it_is_missing_
             now += pauses[-1]
             cache.apply(now)
         for each in asked(cache):
-            cache.settled(Outcome(effect=each))
+            cache.settled(Outcome(effect=each, failure=Failure("unavailable", "no") if by == "others" else None))
         for event in ("ADDED", "DELETED"):
-            cache.apply(now)
+            cache.apply(now, standby=True)
+            now = cache.next_wake() or now
             for name in ("root", "default"):
                 cache.feed(kinds.QUEUE, event, builders.queue(name))
+            cache.apply(now)
     assert pauses[:3] == pauses[3:]
     assert pauses[2] > pauses[1] > pauses[0]

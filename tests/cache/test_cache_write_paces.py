@@ -46,6 +46,14 @@ def test_what_is_remembered_of_budgets_is_bounded():
     assert len(spending) == 10
 
 
+def test_who_spent_least_recently_is_forgotten_first():
+    spending = Spending(Budget(2, SECOND), memory=2)
+    for name in ("a", "b", "a", "c"):
+        assert spending.take(name, NOW)
+    assert not spending.take("a", NOW)
+    assert [spending.take("b", NOW) for _ in range(3)] == [True, True, False]
+
+
 def test_only_a_budget_that_is_whole_again_is_forgotten():
     spending = Spending(Budget(1, SECOND))
     assert spending.take("early", NOW)
