@@ -32,6 +32,21 @@ def test_the_minimum_is_that_of_the_budget():
     assert desk().cluster.jobs["a/owner"].min_member == 3
 
 
+@pytest.mark.parametrize(("minimum", "counted"), [(0, 0), (2**31 - 1, 2**31 - 1), (2**31, 1), (-1, 1), ("50%", 1)])
+def test_a_budget_counts_as_far_as_kubernetes_can_count(minimum, counted):
+    assert desk().modify(budget(minimum)).apply().cluster.jobs["a/owner"].min_member == counted
+
+
+def test_an_implicit_group_is_there_though_somebody_else_waits_for_one_of_its_name():
+    made = builders.Desk().feed(builders.pod("named", "owner"))
+    made.cache.follow(kube_batch=True, now=made.now)
+    owned = builders.pod("p", cpu="1")
+    owned["metadata"]["ownerReferences"] = [OWNER]
+    assert made.apply().cluster.jobs["a/owner"].group is None
+    made.feed(owned).apply()
+    assert made.task("p").job.group is not None
+
+
 def test_a_budget_of_which_only_the_name_is_left_says_nothing_any_more():
     made = desk()
     tombstone = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": "b", "namespace": "a"}}
