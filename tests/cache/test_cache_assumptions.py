@@ -11,6 +11,7 @@ from pumice.model.devices.decisions import ClaimReservation
 from pumice.model.statuses import Status
 from pumice.model.volumes import Reservation, VolumeDecision
 
+NOBODY_DECIDES = 'actions: "enqueue, allocate"\ntiers:\n- plugins: [{name: gang}]\n'
 NOT_DECIDED = "nothing could be decided"
 
 
@@ -132,12 +133,21 @@ def test_nobody_is_woken_for_the_bind_of_a_pod_that_is_gone_though_nobody_looked
     assert desk.cache.assumptions.next_wake() is None
 
 
-@pytest.mark.parametrize("kind", ["volumes", "devices"])
+CLAIMS = {
+    "volumes": {"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}]},
+    "devices": {"resourceClaims": [{"name": "v", "resourceClaimName": "c"}]},
+}
+
+
+@pytest.mark.parametrize("kind", CLAIMS)
 def test_what_was_decided_for_the_claims_of_a_pod_stays_when_it_changes_while_its_bind_is_under_way(kind):
-    desk = sent()
-    reservations = getattr(desk.cluster, kind)
+    desk = Desk(NOBODY_DECIDES).feed(node("n1"), group("g"), pod("p", "g", cpu="1", **CLAIMS[kind])).apply()
+    statement = desk.session().statement()
+    statement.allocate([desk.task("p")], [desk.node("n1")])
+    reservations, uid = getattr(desk.cluster, kind), desk.task("p").uid
     made = {"volumes": Reservation, "devices": ClaimReservation}[kind]("n1")
-    reservations.reserve(desk.task("p").uid, made)
-    desk.modify(pod("p", "g", cpu="1", annotations={"by": "others"})).apply()
+    reservations.reserve(uid, made)
+    statement.commit()
+    desk.modify(pod("p", "g", cpu="1", annotations={"by": "others"}, **CLAIMS[kind])).apply()
     assert desk.task("p").status == Status.BINDING
-    assert reservations.reservations == {desk.task("p").uid: made}
+    assert reservations.reservations == {uid: made}

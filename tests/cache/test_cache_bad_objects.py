@@ -98,17 +98,16 @@ def test_nothing_is_an_amount_and_everything_a_percentage(manifest, wrong):
 
 
 def test_a_namespace_is_weighed_by_its_own_quota_and_only_if_it_is_a_queue():
-    def quotas(weight):
-        made = quota("1", **{names.NAMESPACE_WEIGHT: weight})
-        return [made, {**made, "metadata": metadata("q", "b")}]
-
-    made = Desk(options=Options(enable_namespace_as_queue=True)).feed(*quotas("7"), priority_class("c", 1)).apply()
+    quotas = [
+        {**quota("1", **{names.NAMESPACE_WEIGHT: weight}), "metadata": metadata("q", namespace)}
+        for namespace, weight in (("a", "7"), ("b", "8"))
+    ]
+    made = Desk(options=Options(enable_namespace_as_queue=True)).feed(*quotas, priority_class("c", 1)).apply()
     assert {"a", "b"}.isdisjoint(made.cluster.queues)
-    theirs = {**quota("1", **{names.NAMESPACE_WEIGHT: "9"}), "metadata": metadata("q", "c")}
-    made.feed(group("g"), theirs).apply()
+    made.feed(group("g")).modify(*quotas).apply()
     assert made.cluster.queues["a"].weight == 7
-    assert {"b", "c"}.isdisjoint(made.cluster.queues)
-    plain = Desk().feed(*quotas("7"), queue("a")).apply()
+    assert "b" not in made.cluster.queues
+    plain = Desk().feed(*quotas, queue("a")).apply()
     assert plain.cluster.queues["a"].weight == 1
     assert "b" not in plain.cluster.queues
 

@@ -224,6 +224,15 @@ def test_a_condition_that_says_it_failed_ends_the_wait():
     assert len(desk.world.of(TakeBack)) == 1
 
 
+@pytest.mark.parametrize("ready", [False, True])
+def test_devices_are_waited_for_though_nothing_is_to_be_written_before_the_bind(ready):
+    allocation = given(bindingConditions=["Attached"])
+    written = claim(allocation=allocation, consumers=["g-0"], conditions=["Attached"] * ready)
+    desk = sent(allocation=allocation, before=written).apply()
+    assert desk.world.of(Prepare) == []
+    assert desk.world.binds == ({"g-0": "n1"} if ready else {})
+
+
 @pytest.mark.parametrize(
     ("allocated", "seconds"),
     [("2025-12-31T23:59:00Z", 540), ("2026-01-01T00:00:00Z", 600), ("2026-01-01T00:01:00Z", 600)],

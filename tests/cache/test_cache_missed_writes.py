@@ -111,9 +111,10 @@ def test_numbers_of_a_group_of_kubernetes_own_are_written_anew_where_they_are_to
     assert messages == [f"no node has 4 cpu free: the freest of 1, n1, has {free} cpu" for free in (2, 3)]
 
 
+@pytest.mark.parametrize("wishes", [{}, {"networkTopology": {"mode": "soft"}}], ids=["nothing", "a place"])
 @pytest.mark.parametrize("seen_starting", [True, False])
-def test_a_group_that_waits_again_for_the_same_reason_after_it_ran_is_warned_again(seen_starting):
-    desk = Desk().feed(group("g", 1, phase="Inqueue"), pod("p", "g", cpu="2"), node("n1", cpu="2"))
+def test_a_group_that_waits_again_for_the_same_reason_after_it_ran_is_warned_again(seen_starting, wishes):
+    desk = Desk().feed(group("g", 1, phase="Inqueue", **wishes), pod("p", "g", cpu="2"), node("n1", cpu="2"))
     told = []
     for _ in range(2):
         other = pod("other", cpu="1", node="n1")

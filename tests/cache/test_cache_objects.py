@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from builders import Desk, group, node, pod, priority_class, queue
+from builders import Desk, group, metadata, node, pod, priority_class, queue
 from pumice.cache.effects import Bind, Create, Evict, Read
 from pumice.model.statuses import Status
 from pumice.scheduler import Options
@@ -192,6 +192,24 @@ def test_a_name_that_a_node_offers_later_counts_for_pods_that_asked_before():
     assert made.world.binds == {"p": "n1"}
     column = made.cluster.vocabulary.columns["example.com/chip"]
     assert made.cluster.nodes.used[0].tolist()[column] == 2000
+
+
+NODES = ("n1", "n2", "n3")
+KEPT = {
+    "NUMA of a node": ({"apiVersion": "nodeinfo.volcano.sh/v1alpha1", "kind": "Numatopology", "name": "n2"}, ["n2"]),
+    "NUMA of no node": ({"apiVersion": "nodeinfo.volcano.sh/v1alpha1", "kind": "Numatopology", "name": "n9"}, []),
+    "cards": ({"apiVersion": "pumice.dev/v1alpha1", "kind": "CardGeometries", "name": "n2"}, [*NODES]),
+    "anything else": ({"apiVersion": "storage.k8s.io/v1", "kind": "CSIDriver", "name": "n2"}, []),
+}
+
+
+@pytest.mark.parametrize(("said", "touched"), KEPT.values(), ids=KEPT.keys())
+def test_the_nodes_about_which_an_object_says_something_are_looked_at_anew(said, touched):
+    made = Desk().feed(*(node(name) for name in NODES)).apply()
+    before = made.cluster.nodes.position
+    manifest = {**{key: said[key] for key in ("apiVersion", "kind")}, "metadata": metadata(said["name"])}
+    made.feed(manifest).apply()
+    assert [made.cluster.nodes.records[row].name for row in made.cluster.nodes.rows_since(before)] == touched
 
 
 # ---- priority classes

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from builders import Desk, group, node, pod, queue
+from builders import SECOND, Desk, group, node, pod, queue
 from pumice.api import kinds
 from pumice.cache.effects import Note
+from pumice.cache.options import Options
+from pumice.cache.write_paces import REASONS
 
 
 def notes(desk, reason):
@@ -96,3 +98,98 @@ def test_a_queue_in_place_of_one_that_is_gone_is_written_at_once_and_not_for_its
     desk.feed({**queue("q"), "metadata": {**queue("q")["metadata"], "uid": "another"}}).cycle(seconds=0)
     written = [each for each in desk.world.patches("Queue") if each.name == "q"]
     assert [each.body for each in written] == [first.body] * 2
+
+
+def full(**options):
+    """A desk at which a group waits for room, where reasons may have to stand for a while."""
+    desk = Desk(options=Options(queue_statuses=False, pod_reasons=False, **options))
+    return desk.feed(node("n1", cpu="2"), pod("x", cpu="1", node="n1"), group("g"), pod("p", "g", cpu="2"))
+
+
+def cordon(desk, *, on):
+    """Change the reason why the group waits."""
+    return desk.modify(node("n1", cpu="2", cordoned=on)).cycle(seconds=0)
+
+
+def warnings(desk):
+    told = notes(desk, "Unschedulable")
+    return [message for kind, _, type_, message in told if (kind, type_) == (kinds.POD_GROUP, "Warning")]
+
+
+@pytest.mark.parametrize(("type_", "said"), [("Unschedulable", True), ("Another", False)])
+def test_a_group_whose_condition_gives_the_reason_already_is_not_warned_after_a_restart(type_, said):
+    before, after = full(), full()
+    before.cycle()
+    (patch,) = before.world.patches("PodGroup")
+    (condition,) = patch.body["status"]["conditions"]
+    known = {**patch.body["status"], "conditions": [{**condition, "type": type_}]}
+    after.modify({**group("g"), "status": known}).cycle()
+    assert warnings(after) == ([] if said else warnings(before))
+    assert warnings(before) == [condition["message"]]
+
+
+def test_a_group_that_is_let_in_is_not_warned_before_the_reason_has_stood():
+    desk = full(reason_patience=SECOND)
+    for told in (0, 1, 1):
+        desk.cycle()
+        assert len(warnings(desk)) == told
+
+
+@pytest.mark.parametrize("end", ["the old reason", "it runs", "it is gone"])
+def test_a_reason_that_is_over_before_it_has_stood_is_not_due_any_more(end):
+    desk = full(reason_patience=SECOND)
+    for _ in range(3):
+        desk.cycle()
+    publisher = desk.cache.publisher
+    assert (len(warnings(desk)), publisher.next_wake()) == (1, None)
+    cordon(desk, on=True)
+    assert publisher.next_wake() == desk.now + SECOND
+    match end:
+        case "the old reason":
+            desk.modify(node("n1", cpu="2"))
+        case "it runs":
+            desk.modify(pod("p", "g", cpu="2", node="n1"))
+        case _:
+            desk.delete(group("g"), pod("p", "g"))
+    desk.cycle(seconds=0)
+    assert publisher.next_wake() is None
+    assert len(warnings(desk)) == 1
+
+
+def test_a_group_in_place_of_one_that_was_told_much_is_told_at_once():
+    desk = full()
+    for number in range(2 * REASONS.burst):
+        cordon(desk, on=bool(number % 2))
+    told = len(desk.world.patches("PodGroup"))
+    assert REASONS.burst <= told <= REASONS.burst + 1
+    another = {**group("g"), "metadata": {**group("g")["metadata"], "uid": "another"}}
+    desk.delete(group("g")).feed(another).cycle(seconds=0)
+    for number in range(2):
+        cordon(desk, on=bool(number))
+    assert len(desk.world.patches("PodGroup")) == told + 3
+
+
+def test_a_group_in_place_of_another_is_told_anew_why_it_is_kept_out():
+    desk = Desk()
+    for uid in ("one", "another"):
+        desk.feed({**group("g"), "metadata": {**group("g")["metadata"], "uid": uid}})
+        session = desk.session()
+        for _ in range(2):
+            session.findings.notice(desk.cluster.jobs["a/g"], "there is no room")
+            desk.cache.publish(session)
+        session.rollback()
+        desk.delete(group("g")).apply()
+    assert notes(desk, "Unschedulable") == [(kinds.POD_GROUP, "g", "Normal", "there is no room")] * 2
+
+
+def test_a_nomination_that_is_over_makes_another_cycle_worth_while():
+    nominated = pod("p", "g", cpu="1")
+    nominated["status"]["nominatedNodeName"] = "n1"
+    desk = Desk().feed(node("n1"), group("g", phase="Inqueue"), nominated)
+    session, task = desk.session(), desk.task("p")
+    for over in (False, True):
+        session.reservations.expired |= {task.uid: "n1"} if over else {}
+        session.progressed = False
+        desk.cache.publish(session)
+        assert session.progressed is over
+    assert task.nominated == ""

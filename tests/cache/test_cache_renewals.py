@@ -253,3 +253,26 @@ def test_who_is_due_may_be_written_until_that_is_over_or_it_is_gone():
     renewals.is_over()
     assert not renewals.may_write("a")
     assert renewals.next_wake() is None
+
+
+def test_numbers_that_were_just_written_are_not_written_again_in_the_next_cycle():
+    made = full_nodes(free=1)
+    made.cycle()
+    end_of(made, 1).cycle()
+    sleep(made, 80)
+    before = len(written(made, "g")), len(said_on_pod(made, "p0"))
+    end_of(made, 2).cycle()
+    assert (len(written(made, "g")), len(said_on_pod(made, "p0"))) == before
+    sleep(made, 80)
+    assert len(written(made, "g")) == before[0] + 1
+
+
+def test_a_group_is_looked_at_when_the_time_of_one_of_its_pods_has_come_and_one_that_is_gone_harms_nobody():
+    made = Desk(options=WATCHED).feed(node("n1"), group("g", 1), pod("p", "g", cpu="9"))
+    made.cycle()
+    renewals = made.cache.publisher.pods.renewals
+    for uid in ("gone", made.task("p").uid):
+        renewals.ask(uid, made.now)
+    made.now = renewals.next_wake()
+    assert list(made.apply().cluster.dirty_jobs) == ["a/g"]
+    assert made.cache.failures == []

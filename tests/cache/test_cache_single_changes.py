@@ -82,7 +82,7 @@ CHANGES = {
     "that it may be evicted": ("running", put("false", "metadata", "annotations", "volcano.sh/preemptable")),
     "its owner, as it gets its node": (
         "waiting",
-        both(put([OWNER], "metadata", "ownerReferences"), put("n1", "spec", "nodeName")),
+        both(put([{**OWNER, "kind": "DaemonSet"}], "metadata", "ownerReferences"), put("n1", "spec", "nodeName")),
     ),
     "another annotation of one that names no group, as it gets its node": (
         "single",
