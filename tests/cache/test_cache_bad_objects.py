@@ -210,6 +210,14 @@ def test_a_hyper_node_that_turns_bad_leaves_the_tree_until_it_is_mended(wrong):
         assert made.cluster.changed != before
 
 
+def test_what_a_hyper_node_itself_says_wrong_takes_the_place_of_what_is_wrong_with_it_among_others():
+    made = Desk().feed(hyper_node("h", 1, "n1", "Node")).apply()
+    assert "do not exist" in str(problems(made))
+    made.modify(hyper_node("h", -1, "n1", "Node")).apply()
+    assert "spec.tier" in str(problems(made))
+    assert "do not exist" not in str(problems(made))
+
+
 def test_what_is_wrong_with_a_hyper_node_among_the_others_is_told_until_the_others_are_right():
     leaf = hyper_node("leaf", 1, "n1", "Node")
     made = Desk().feed(node("n1"), leaf, hyper_node("spine", 1, "leaf")).apply()

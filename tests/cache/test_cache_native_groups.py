@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builders import SECOND, Desk, node, pod
+from containers import entries
 from drawing import drawn
 from pumice.api import kinds, names
 from pumice.cache.effects import Evict, Note, Patch
@@ -258,6 +259,8 @@ def test_what_could_not_be_written_of_a_group_is_not_written_once_it_or_its_pods
     assert native.next_wake() is None
     desk.apply()
     assert len(conditions(desk)) == before
+    kept = entries(native, beyond=(desk.cache, desk.cluster))
+    assert not [path for path, size in kept.items() if size and "retry_pauses" in path]
 
 
 def whole():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from builders import NOW, SECOND, Desk, group, metadata, pod
+from builders import NOW, SECOND, Desk, group, metadata, pod, stamp
 from pumice.api import duration
 from pumice.framework import configuration, registry
 from pumice.scenario.stage import SimulatedStage
@@ -63,6 +63,38 @@ def test_a_workload_that_says_it_was_created_later_is_told_of_a_minute_after_it_
         desk.apply()
         assert [name for name, reason, _ in desk.world.notes if reason == "NotServed"] == told
         assert told or desk.cache.next_wake() == NOW + 60 * SECOND
+
+
+@pytest.mark.parametrize("end", ["goes", "is gone", "is served"])
+def test_of_a_workload_that_is_served_or_goes_before_its_minute_is_over_nothing_is_told(end):
+    desk, job = Desk(), workload("Job", metadata=metadata("job", "ml"))
+    desk.feed(job).apply()
+    match end:
+        case "goes":
+            desk.modify({**job, "metadata": {**job["metadata"], "deletionTimestamp": stamp(1)}})
+        case "is gone":
+            desk.delete(job)
+        case _:
+            desk.modify({**job, "status": {"state": {"phase": "Pending"}}})
+    assert desk.apply().cache.next_wake() is None
+    desk.now += 60 * SECOND
+    desk.apply()
+    assert [name for name, reason, _ in desk.world.notes if reason == "NotServed"] == []
+
+
+def test_a_workload_is_told_of_once_and_again_if_it_is_created_anew():
+    desk, job = Desk(), workload("Job", metadata=metadata("job", "ml"))
+    desk.now += 60 * SECOND
+
+    def told():
+        return len([reason for _, reason, _ in desk.apply().world.notes if reason == "NotServed"])
+
+    for number in (1, 2):
+        desk.feed(job)
+        assert told() == number
+        desk.modify({**job, "metadata": {**job["metadata"], "labels": {"any": "change"}}})
+        assert told() == number
+        desk.delete(job)
 
 
 @pytest.mark.parametrize(
