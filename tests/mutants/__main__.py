@@ -20,7 +20,16 @@ DECIDING = ("actions", "framework", "eviction", "cases", "explaining", "topology
 TESTS = {  # by the beginning of a path: folders of tests, besides all scenarios, that could notice
     "src/pumice/actions": DECIDING,
     "src/pumice/framework": (*DECIDING, "configuration"),
-    "src/pumice/cache": ("cache", "cases", "faults", "devices", "actions", "study", "recording"),
+    "src/pumice/cache": (
+        "cache",
+        "cases",
+        "faults",
+        "devices",
+        "actions",
+        "study",
+        "recording",
+        "plugins/test_plugins_volume_binding.py",
+    ),
     "src/pumice/controllers": ("controllers",),
 }
 
