@@ -8,6 +8,7 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
+from drawing import FUZZ
 from pumice.cli.program import program
 from pumice.framework import configuration
 from pumice.framework.record import Verdict
@@ -60,7 +61,8 @@ def _one_of_each_sort(folder):
     return found.values()
 
 
-@pytest.mark.parametrize("seed", [3, 12, 16, 33, 69, 83, 100])  # evicted in three, started in four, waiting in all
+# Somebody is evicted in 69, started in the first three, and waits in all.
+@pytest.mark.parametrize("seed", [3, 16, 69, *([12, 33, 83, 100] if FUZZ else [])])
 def test_what_is_left_shows_the_same_verdict_and_no_object_can_be_missed(seed, tmp_path):
     rig.live(scripts.draw(seed, cycles=4), tmp_path)
     shown = 0
@@ -81,7 +83,7 @@ def test_what_is_left_shows_the_same_verdict_and_no_object_can_be_missed(seed, t
     assert shown
 
 
-@pytest.mark.parametrize("seed", [12, 83])
+@pytest.mark.parametrize("seed", [12, 83] if FUZZ else [12])
 def test_the_scenario_file_of_any_job_passes(seed, tmp_path):
     folder = tmp_path / "recording"
     rig.live(scripts.draw(seed, cycles=4), folder)
