@@ -13,6 +13,8 @@ from pumice.cache import effects
 from pumice.controllers.queueing import engine, name_book, observed, requests
 
 POD = (kinds.POD, "a", "p")
+OWNER = {"apiVersion": "v1", "kind": "X", "name": "x", "uid": "x", "controller": True}
+GOING = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
 
 
 def pod(version, uid="u", **more):
@@ -49,7 +51,7 @@ def test_what_we_have_deleted_is_confirmed_when_it_is_seen_to_go():
     known.feed(kinds.POD, "MODIFIED", pod(6))
     assert known.unconfirmed == {POD: ""}
     assert known.find(*POD)["metadata"]["deletionTimestamp"]
-    known.feed(kinds.POD, "MODIFIED", pod(7, deletionTimestamp="2026-01-01T00:00:00Z"))
+    known.feed(kinds.POD, "MODIFIED", pod(7, **GOING))
     assert known.unconfirmed == {}
 
 
@@ -69,9 +71,8 @@ def test_an_answer_behind_the_watch_tells_of_what_is_gone():
 @pytest.mark.parametrize("owned", [True, False])
 @pytest.mark.parametrize("by_us", [True, False])
 def test_what_others_take_from_its_owner_is_told_once(how, owned, by_us):
-    owner = {"apiVersion": "v1", "kind": "X", "name": "x", "uid": "x", "controller": True}
     known = observed.Observed()
-    manifest = pod(5, **({"ownerReferences": [owner]} if owned else {}))
+    manifest = pod(5, **({"ownerReferences": [OWNER]} if owned else {}))
     known.feed(kinds.POD, "ADDED", manifest)
     if by_us:
         known.deleted(*POD, "u")
@@ -80,6 +81,30 @@ def test_what_others_take_from_its_owner_is_told_once(how, owned, by_us):
     else:
         known.feed(kinds.POD, "DELETED", manifest)
     assert [known.taken(*POD) for _ in range(2)] == [owned and not by_us, False]
+
+
+@pytest.mark.parametrize("by_us", [True, False])
+@pytest.mark.parametrize("how", ["a watch", "a read"])
+def test_what_we_delete_is_not_taken_by_others_though_it_goes_after_a_grace_period(how, by_us):
+    known = observed.Observed()
+    known.feed(kinds.POD, "ADDED", pod(5, ownerReferences=[OWNER]))
+    if by_us:
+        known.deleted(*POD, "u")
+    if how == "a watch":
+        known.feed(kinds.POD, "MODIFIED", pod(6, ownerReferences=[OWNER], **GOING))
+    else:
+        known.learned(kinds.POD, pod(6, ownerReferences=[OWNER], **GOING), read=True)
+    known.feed(kinds.POD, "DELETED", pod(7, ownerReferences=[OWNER], **GOING))
+    assert known.taken(*POD) == (not by_us)
+
+
+def test_what_we_wanted_to_delete_and_is_read_to_stay_is_taken_by_others_if_it_goes_later():
+    known = observed.Observed()
+    known.feed(kinds.POD, "ADDED", pod(5, ownerReferences=[OWNER]))
+    known.deleted(*POD, "u")
+    known.learned(kinds.POD, pod(5, ownerReferences=[OWNER]), read=True)
+    known.feed(kinds.POD, "DELETED", pod(6, ownerReferences=[OWNER]))
+    assert known.taken(*POD)
 
 
 def test_kinds_that_are_packed_are_kept_as_json_and_no_others():

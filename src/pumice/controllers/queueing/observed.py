@@ -51,7 +51,7 @@ class Observed:
         self._owned: dict[tuple[kinds.Kind, str], dict[tuple[str, str], None]] = {}
         self._orphans: dict[tuple[kinds.Kind, str], dict[str, None]] = {}
         self._versions: dict[kinds.Kind, str] = {}  # how far the watch of a kind has come
-        self._deleted: dict[str, None] = {}  # uids of objects that we have deleted
+        self._deleted: dict[str, None] = {}  # uids of objects that we have deleted, until they are gone
         self._lost: dict[str, None] = {}  # uids of objects that a read did not find, of which the watch may still tell
         self._taken: dict[Reference, None] = {}  # what somebody else has taken from its owner, of late
         self.unconfirmed: dict[Reference, str] = {}  # known from answers alone, and the version of the first of these
@@ -160,7 +160,8 @@ class Observed:
         version, known = metadata.get("resourceVersion", ""), self.find(*reference)
         self._spend(manifest)
         if read:
-            self._deleted.pop(metadata.get("uid", ""), None)
+            if not metadata.get("deletionTimestamp"):
+                self._deleted.pop(metadata.get("uid", ""), None)
             self.unconfirmed.pop(reference, None)
         if known is not None and reflector.newer(known["metadata"].get("resourceVersion", ""), version):
             return False
@@ -213,11 +214,8 @@ class Observed:
         metadata, held = manifest["metadata"], known["metadata"]
         if held.get("uid") != metadata.get("uid"):
             return
-        if metadata.get("uid") not in self._deleted:
+        if metadata.get("uid") not in self._deleted or metadata.get("deletionTimestamp"):
             del self.unconfirmed[reference]
-        elif metadata.get("deletionTimestamp"):
-            del self.unconfirmed[reference]
-            self._deleted.pop(metadata["uid"], None)
 
     def _put(self, reference: Reference, manifest: Manifest) -> None:
         kind, namespace, name = reference
