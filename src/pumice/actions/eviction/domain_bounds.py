@@ -99,7 +99,7 @@ class DomainBounds:
             return True
         vector = first.shape.request.vector
         asked = vector > 0
-        if any(task.shape is not first.shape for task in self._tasks) or not asked.any():
+        if any(task.shape is not first.shape for task in self._tasks):
             return False
         queue = self._session.queue_of(self._job)
         open_to = self._session.evaluator.static_mask(subject.Subject(first, queue))[domain.rows]
