@@ -234,6 +234,26 @@ def test_what_ends_a_job_at_a_time_bounds_its_planned_end(notes, start, by):
     assert message.endswith(f"; waits for a/runs (10 cpu, until {start} by its {by})")
 
 
+@pytest.mark.parametrize(
+    "status",
+    [
+        {"phase": "Running", "startTime": at(3600)},
+        {"conditions": [{"type": "PodScheduled", "status": "True", "lastTransitionTime": at(3600)}]},
+        {"conditions": [{"type": "PodScheduled", "status": "True"}]},
+    ],
+)
+def test_what_a_clock_that_is_ahead_says_has_begun_began_when_it_was_seen(status):
+    desk = builders.Desk(policy())
+    desk.feed(builders.node("n0", cpu="10", memory="1000Gi"))
+    runs = builders.pod("runs-0", "runs", cpu="10", node="n0")
+    runs["status"] = status
+    desk.feed(builders.group("runs", 1, annotations={"pumice.dev/estimate": "100s"}), runs, *waiting("next", 1))
+    for seconds in (10, 20, 30):
+        desk.now = builders.NOW + seconds * builders.SECOND
+        desk.feed(*waiting(f"later-{seconds}", seconds)).cycle(0)
+        assert told(desk, "next")[-1].startswith("expected at 00:01:50 on n0")
+
+
 def test_a_group_that_was_made_for_a_workload_is_told_of_by_the_name_of_that():
     desk = builders.Desk(policy())
     desk.feed(builders.node("n0", cpu="10", memory="1000Gi"))

@@ -217,16 +217,11 @@ class Ledger:
         return -(-moment // self._resolution) * self._resolution
 
     def started(self, task: Task, now: int) -> int:
-        """Return when a pod started; until that is known, when it was bound."""
+        """Return when a pod started; until that is known, when it was bound. What the clock of another machine dates ahead happened when it was seen first."""
         if task.status == Status.PIPELINED:
             return now
-        said = instant(task.pod.status.start_time)
-        if said:
-            return said
-        for condition in task.pod.status.conditions:
-            if condition.type == names.CONDITION_POD_SCHEDULED and condition.status == "True":
-                return instant(condition.last_transition_time) or now
-        return self._bound.setdefault(task.uid, now)
+        said = instant(task.pod.status.start_time) or _placed_at(task)
+        return said if 0 < said <= now else self._bound.setdefault(task.uid, now)
 
     @property
     def next_end(self) -> int:
@@ -279,6 +274,12 @@ class Ledger:
         """Tell whether the room of a booking is there for it."""
         columns = np.flatnonzero(np.any([amount != 0 for amount in booking.amounts.values()], axis=0))
         return self.profile.covers(self.rows(cluster, booking), booking.start, booking.stop, columns)
+
+
+def _placed_at(task: Task) -> int:
+    conditions = task.pod.status.conditions
+    said = (each for each in conditions if each.type == names.CONDITION_POD_SCHEDULED and each.status == "True")
+    return max((instant(each.last_transition_time) for each in said), default=0)
 
 
 def on_nodes(cluster: Cluster, booking: Booking) -> tuple[list[int], Matrix] | None:
