@@ -116,6 +116,72 @@ def test_kinds_that_are_packed_are_kept_as_json_and_no_others():
     assert known.find(*POD) == pod(5)
 
 
+@pytest.mark.parametrize("how", ["a watch", "an answer"])
+def test_a_name_that_was_seen_in_use_is_free_no_longer_though_it_is_gone(how):
+    known = observed.Observed()
+    known.names.ask("x", (), 0, "p")
+    assert next(known.names.free("x", ())) == 0
+    manifest = pod(5, ownerReferences=[OWNER])
+    if how == "a watch":
+        known.feed(kinds.POD, "ADDED", manifest)
+    else:
+        known.learned(kinds.POD, manifest)
+    known.feed(kinds.POD, "DELETED", manifest)
+    assert next(known.names.free("x", ())) == 1
+
+
+def test_a_watch_event_that_says_what_an_answer_has_said_is_an_echo_once():
+    known = observed.Observed()
+    known.learned(kinds.POD, pod(5))
+    assert [known.echoed(*POD, version) for version in ("", "4", "5", "5")] == [False, False, True, False]
+    assert known.unconfirmed == {}
+
+
+def test_of_what_has_vanished_only_what_was_told_is_forgotten():
+    known = observed.Observed([(kinds.JOB, kinds.POD)])
+    metadata = {"name": "x", "namespace": "a", "uid": "x", "resourceVersion": "1"}
+    known.feed(kinds.JOB, "ADDED", {"metadata": metadata})
+    owner = {**OWNER, "apiVersion": kinds.JOB.api_version, "kind": "Job"}
+    for uid in ("u", "v"):
+        known.feed(kinds.POD, "ADDED", pod(5, uid, ownerReferences=[owner]))
+        known.feed(kinds.POD, "DELETED", pod(6, uid, ownerReferences=[owner]))
+    known.forget(kinds.JOB, "a", "x", ["u"])
+    assert known.untold(kinds.JOB, "a", "x") == ["v"]
+
+
+def test_nothing_is_kept_of_an_owner_that_is_gone():
+    known = observed.Observed([(kinds.JOB, kinds.POD)])
+    job = {"metadata": {"name": "x", "namespace": "a", "uid": "x", "resourceVersion": "1"}}
+    known.feed(kinds.JOB, "ADDED", job)
+    known.names.ask("x", (), 0, "p")
+    owned = pod(5, ownerReferences=[{**OWNER, "apiVersion": kinds.JOB.api_version, "kind": "Job"}])
+    known.feed(kinds.POD, "ADDED", owned)
+    known.feed(kinds.POD, "DELETED", owned)
+    assert known.untold(kinds.JOB, "a", "x") == ["u"]
+    known.feed(kinds.JOB, "DELETED", job)
+    assert known.untold(kinds.JOB, "a", "x") == []
+    assert next(known.names.free("x", ())) == 0
+
+
+@pytest.mark.parametrize(
+    ("references", "uid"),
+    [
+        (None, None),
+        ("x", None),
+        (["x"], None),
+        ([OWNER], "x"),
+        ([{**OWNER, "controller": False}], None),
+        ([{**OWNER, "controller": "yes"}], None),
+        ([{**OWNER, "uid": ""}], None),
+        ([{**OWNER, "uid": 5}], None),
+        ([{**OWNER, "uid": None}, {**OWNER, "uid": "y"}], "y"),
+    ],
+)
+def test_a_controller_is_the_owner_that_says_so_and_has_a_uid(references, uid):
+    found = observed.controller({"metadata": {"ownerReferences": references}})
+    assert (found or {}).get("uid") == uid
+
+
 @given(numbers=st.lists(st.integers(0, 12), max_size=20), parts=st.sampled_from([("w",), ("w", 1)]))
 def test_the_numbers_that_are_free_are_those_that_nobody_has_used(numbers, parts):
     book = name_book.NameBook()

@@ -100,6 +100,7 @@ class Plain:
             self.pausing[mine] = self.now + pause
 
     def check(self):
+        assert self.queue.load == len(self.ready) + len(self.busy)
         rested = [until for key, until in self.resting.items() if key in self.wanted]
         waiting = [self.now] if self.ready else [*self.wakes.values(), *self.pausing.values(), *rested]
         assert self.queue.next_due(self.now) == (max(self.now, min(waiting)) if waiting else None)

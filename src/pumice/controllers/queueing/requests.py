@@ -106,10 +106,6 @@ class Moment(msgspec.Struct, frozen=True):
     busy: bool = False
     met: Callable[[int, int], int] = min
 
-    def passed(self, since: int) -> int:
-        """Give how long ago an instant is, as workloads feel it."""
-        return int((self.now - since) * self.speed)
-
     def since(self, stamp: int) -> int:
         """Give since when something is so that says so by a stamp: by a clock ahead of ours, since it was met first."""
         return self.met(stamp, self.now)
