@@ -1,0 +1,174 @@
+"""Who rests while it waits for its victims and who does not, and what wakes it: by table, one rule at a time."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from builders import SECOND, Desk, group, node, pod, priority_class, queue
+from pumice.framework import resting
+from pumice.framework.plugin import Plugin
+from pumice.framework.points import Reads
+
+SHARED = """
+actions: "enqueue, allocate, preempt, backfill"
+tiers:
+- plugins: [{name: priority}, {name: gang, enablePreemptable: false}, {name: conformance}]
+- plugins: [{name: drf, enablePreemptable: false}, {name: predicates}, {name: nodeorder}]
+"""
+WITH = SHARED.replace("{name: priority}", "{name: priority}, {name: knowing}")
+
+
+def waiting(count=1, text=SHARED, *classes, wish=(), terms=(), others=()):
+    """So many nodes that are held for pods whose victims do not go."""
+    made = Desk(text, *classes).feed(priority_class("low", 1), priority_class("high", 100), *others)
+    for i in range(count):
+        made.feed(node(f"n{i}", "4"), group(f"old{i}", 0, phase="Running", priorityClassName="low"))
+        made.feed(pod(f"old{i}-0", f"old{i}", cpu="3", node=f"n{i}"))
+    for i in range(count):
+        made.feed(group(f"g{i}", **{"minimum": 1, "phase": "Inqueue", "priorityClassName": "high", **dict(terms)}))
+        made.feed(pod(f"g{i}-0", f"g{i}", **{"cpu": "3", **dict(wish)}))
+    for i in range(3):
+        # Somebody for whom there is no room comes in every cycle, so that none is skipped.
+        made.feed(group(f"late{i}", 1, phase="Inqueue", priorityClassName="low"))
+        made.feed(pod(f"late{i}-0", f"late{i}", cpu="3")).cycle()
+    return made
+
+
+def opened(made, **how):
+    """Open a session with the room held that is held."""
+    made.apply()
+    engine = made.scheduler.engine
+    return engine.open(
+        made.cache.record, made.cache, number=9, now=made.now, reserved=made.scheduler.reservations, **how
+    )
+
+
+def left_out(made, **how):
+    """Name the pods that would be left out of a cycle that began now."""
+    session = opened(made, **how)
+    found = {uid.removeprefix("a.") for _, uids in resting.of(session).left_out(session) for uid in uids}
+    session.rollback()
+    return found
+
+
+# ---- what wakes them
+
+ALL = {"g0-0", "g1-0", "g2-0"}
+WAKES = [
+    ("nothing", [], ALL),
+    ("its pod is another", [pod("g1-0", "g1", cpu="3", labels={"a": "b"})], {"g0-0", "g2-0"}),
+    ("its group says something else", [group("g1", 1, priorityClassName="high", minResources={"cpu": "1"})], {"g0-0", "g2-0"}),
+    ("its victim begins to go", [pod("old1-0", "old1", cpu="3", node="n1", deleting=2)], {"g0-0", "g2-0"}),
+    ("the group of its victim says something else", [group("old1", 0, minResources={"cpu": "1"})], {"g0-0", "g2-0"}),
+    ("its node offers more", [node("n1", "5")], set()),
+    ("a node comes", [node("n9", "1")], set()),
+    ("its node holds less of others", [pod("else", cpu="1", node="n1", scheduler="x", phase="Succeeded")], ALL),
+    ("its queue has another weight", [queue("default", weight=2)], set()),
+    ("its queue is closed", [queue("default", state="Closed")], set()),
+    ("a priority class comes", [priority_class("other", 5)], set()),
+    ("a pod of others comes to its node", [pod("else", cpu="1", node="n1", scheduler="x")], {"g0-0", "g2-0"}),
+    ("a pod of others takes room that is held", [pod("else", cpu="2", node="n1", scheduler="x")], set()),
+    ("somebody waits who finds no room", [group("new", 1), pod("new-0", "new", cpu="3")], ALL),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("changes", "rest"), [row[1:] for row in WAKES], ids=[row[0] for row in WAKES])
+def test_who_rests_is_woken_by_what_concerns_it(changes, rest):
+    assert left_out(waiting(3).modify(*changes)) == rest
+
+
+@pytest.mark.parametrize("later", [0, 1])
+def test_who_rests_is_woken_when_its_hold_may_end(later):
+    made = waiting(3)
+    (until,) = {hold.unchanged_until for hold in made.scheduler.reservations.holds.values()}
+    assert made.now < until < made.now + 60 * SECOND
+    made.now = until + later
+    assert left_out(made) == (set() if later else ALL)
+
+
+def test_who_is_gone_is_forgotten_and_the_others_rest_on():
+    made = waiting(3)
+    made.delete(pod("g1-0", "g1", cpu="3"), group("g1"))
+    assert left_out(made) == {"g0-0", "g2-0"}
+
+
+def test_all_are_looked_at_where_somebody_asks_why():
+    made = waiting(3)
+    assert left_out(made, is_asked=True) == set()
+
+
+# ---- who rests
+
+WHO = [
+    ("one pod that asks for amounts", {}, {}, True),
+    ("it takes ports", {}, {"ports": [{"containerPort": 80, "hostPort": 80}]}, False),
+    ("it minds others", {}, {"labels": {"a": "b"}, "affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": "zone", "labelSelector": {"matchLabels": {"c": "d"}}}]}}}, False),
+    ("roles count", {"minTaskMember": {"r": 1}}, {"role": "r"}, False),
+    ("sub-groups count", {"subGroupPolicy": [{"name": "s", "matchLabelKeys": ["rank"], "subGroupSize": 1, "minSubGroups": 1}]}, {"labels": {"rank": "0"}}, False),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("terms", "wish", "rests"), [row[1:] for row in WHO], ids=[row[0] for row in WHO])
+def test_who_rests_waits_with_its_only_pod_for_amounts_alone(terms, wish, rests):
+    made = waiting(1, terms=terms, wish=wish)
+    assert made.world.evictions == ["old0-0"]
+    assert left_out(made) == ({"g0-0"} if rests else set())
+
+
+class Knowing(Plugin):
+    """Lets everybody go on, by what it knows of each."""
+
+    name = "knowing"
+    points = frozenset(
+        {"PrePredicate", "Predicate", "JobValid", "JobPipelined", "Allocatable", "JobDelay", "JobBlocked"}
+    )
+    asked, known = "", Reads(0)
+
+    def open(self, session):
+        points = {
+            "a pod": session.pre_predicate,
+            "a job": session.job_valid,
+            "who waits": session.job_pipelined,
+            "a queue": session.allocatable,
+        }
+        if self.asked == "a placement":
+            session.add_handler(lambda run, sign: None, may_refuse=True)
+        elif self.asked == "who delays":
+            session.job_delay.add(lambda job: None)
+        elif self.asked == "who is blocked":
+            session.job_blocked.add(lambda job: None)
+        elif self.asked == "a node":
+            session.predicate.add(lambda _, nodes: np.zeros(len(nodes), dtype=np.int16), reads=self.known)
+        elif self.asked:
+            points[self.asked].add(lambda *_: None, reads=self.known)
+
+
+KNOWN = [
+    ("", Reads(0), True),
+    ("a pod", Reads.NODE, True),
+    ("a pod", Reads.JOB, False),
+    ("a node", Reads.OTHER_NODES, False),
+    ("a node", Reads.JOB, False),
+    ("a job", Reads.QUEUE, True),
+    ("a job", Reads.TIME, False),
+    ("a queue", Reads.QUEUE, True),
+    ("a queue", Reads.JOB, False),
+    ("a placement", Reads(0), False),
+    ("who delays", Reads(0), False),
+    ("who is blocked", Reads(0), False),
+]
+
+
+@pytest.mark.parametrize(("asked", "known", "rests"), KNOWN)
+def test_nobody_rests_where_it_takes_more_than_amounts_queues_and_nodes_to_say_what_becomes_of_it(asked, known, rests):
+    how = type("Knowing", (Knowing,), {"asked": asked, "known": known})
+    made = waiting(2, WITH, how)
+    assert left_out(made) == ({"g0-0", "g1-0"} if rests else set())
+
+
+def test_nobody_rests_where_others_mind_who_is_on_nodes():
+    spread = {"topologyKey": "zone", "labelSelector": {"matchLabels": {"c": "d"}}}
+    minds = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [spread]}}
+    made = waiting(2, others=[pod("minds", "m", cpu="1", affinity=minds), group("m", 1)])
+    assert left_out(made) == set()
