@@ -145,6 +145,19 @@ def test_an_index_has_one_pod_and_those_that_are_done_or_do_not_exist_none():
     assert len(changes(owner, owned)[1]) == 1
 
 
+def test_a_second_pod_of_an_index_goes_though_more_might_run():
+    _, gone, _ = changes(*indexed(6, pod("a", index=1), pod("b", index=1, ready=True), parallelism=6))
+    assert gone == ["a"]
+
+
+@pytest.mark.parametrize("owned", [[], [pod("a", index=0)], [pod("b", "Succeeded", index=0)]])
+def test_a_job_that_does_not_say_how_many_indexes_it_has_has_none(owned):
+    owner, _ = indexed(None, done="0", parallelism=2)
+    made, gone, _ = changes(owner, owned)
+    assert (made, gone) == ([], [each["metadata"]["name"] for each in owned if each["status"]["phase"] == "Running"])
+    assert tallying.Tally(owner, owned).succeeded == 0
+
+
 def test_an_index_whose_pod_is_going_is_filled_again_unless_it_must_have_failed_first():
     going = pod("a", index=0, going=True)
     late = requests.Moment(START + 9000 * SECOND)

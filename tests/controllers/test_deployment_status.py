@@ -324,6 +324,7 @@ RECREATE = {"strategy": {"type": "Recreate"}}
         (deployment(notes=numbered(1)), [NEW, AGED], [], {"n": 1}),
         (deployment(), [AGED], [], {"new": 1}),
         (deployment(paused=True), [NEW, AGED], [], {}),
+        (deployment(paused=True, notes=numbered(1)), [NEW, AGED], [], {}),
         (deployment(6, paused=True), [NEW, AGED], [], {"o": 6}),
         (deployment(6), [NEW, AGED], [], {"o": 6}),
         (deployment(6, going=True), [NEW, AGED], [], {}),
@@ -353,3 +354,17 @@ def test_a_set_and_its_pods_concern_its_deployment():
     stranger["metadata"]["ownerReferences"][0]["kind"] = "Job"
     for each in (pod_of("gone"), pod_of("alone"), stranger, {"metadata": {"name": "x", "namespace": "a"}}):
         assert list(concerns(kinds.POD, each, observed)) == []
+
+
+def test_a_set_that_is_nobodys_is_adopted_before_anything_else_is_done():
+    orphan = made("o", 4)
+    del orphan["metadata"]["ownerReferences"]
+    sure, adopted = (step.request for step in looked_at(deployment(), orphan).steps)
+    assert isinstance(sure, requests.Confirm)
+    assert [each["uid"] for each in adopted.body["metadata"]["ownerReferences"]] == ["u-d"]
+
+
+@pytest.mark.parametrize(("shown", "gone"), [(9, ["a"]), (8, [])])
+def test_old_sets_are_forgotten_at_a_look_that_has_nothing_else_to_do(shown, gone):
+    found = looked_at(deployment(revisionHistoryLimit=0, notes=numbered(shown)), SATURATED, made("a", 0))
+    assert [step.request.name for step in found.steps if isinstance(step.request, requests.Delete)] == gone

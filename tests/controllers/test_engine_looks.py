@@ -171,6 +171,16 @@ def test_who_says_only_one_of_what_is_wanted_and_what_is_kept_of_it_is_told_all(
     assert turns.trimmed(kinds.POD, pod(spec={"large": True})) == pod(spec={"large": True})
 
 
+def test_of_what_is_read_no_more_is_kept_than_of_what_a_watch_tells():
+    read = requests.Step(request=effects.Read(kind=kinds.POD, namespace="a", name="p"))
+    frugal = Planned(requests.Reconciled(steps=[read]))
+    frugal.selectors, frugal.trimmed = {}, lambda kind, manifest: {"metadata": manifest["metadata"]}
+    turns = engine.Engine([frugal])
+    turns.feed(kinds.JOB, "ADDED", job())
+    looked(turns, lambda _: requests.Answer(object=pod(spec={"large": True})))
+    assert turns.observed.find(kinds.POD, "a", "p") == pod()
+
+
 def test_who_is_gone_is_known_no_longer_as_inherited():
     book = name_book.NameBook()
     book.inherit(["u"], "7")

@@ -134,3 +134,51 @@ def test_what_is_wanted_in_the_middle_of_its_rest_is_ready_when_the_rest_is_over
     assert queue.next_due(10) == 50
     assert queue.take(49) is None
     assert queue.take(50) == "a"
+
+
+def test_whoever_went_well_begins_with_the_first_pause_again():
+    queue = work_queue.WorkQueue(FIRST, MOST)
+    pauses, now = [], 0
+    for goes_well in (False, False, True, False):
+        queue.add("a")
+        assert queue.take(now) == "a"
+        if goes_well:
+            queue.done("a")
+        else:
+            pauses.append(queue.failed("a", now))
+            now += pauses[-1]
+    assert pauses == [FIRST, 2 * FIRST, FIRST]
+
+
+def rested(*, wanted=False):
+    """Give a queue in which a key rests until 50, and was wanted in its turn or not."""
+    queue = work_queue.WorkQueue(FIRST, MOST)
+    queue.add("a")
+    queue.take(0)
+    if wanted:
+        queue.add("a")
+    queue.done("a", rest_until=50)
+    return queue
+
+
+def test_what_was_wanted_in_its_turn_is_ready_when_its_rest_is_over():
+    queue = rested(wanted=True)
+    assert [queue.take(49), queue.take(50)] == [None, "a"]
+
+
+def test_what_is_wanted_after_its_rest_is_ready_at_once():
+    queue = rested()
+    assert queue.take(50) is None
+    queue.add("a")
+    assert queue.waiting() == ["a"]
+
+
+def test_a_time_in_the_middle_of_a_rest_waits_for_its_end():
+    queue = rested()
+    queue.add_at("a", 20)
+    assert [queue.take(20), queue.take(49), queue.take(50)] == [None, None, "a"]
+
+
+def test_a_pause_doubles_from_the_first_failure_on():
+    queue = work_queue.WorkQueue(FIRST, MOST)
+    assert [queue.pause(failures) for failures in (0, 1, 2, 4, 5, 10**6)] == [0, FIRST, 200, 800, MOST, MOST]
