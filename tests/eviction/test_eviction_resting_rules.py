@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import recount
 from builders import SECOND, Desk, group, node, pod, priority_class, queue
-from pumice.framework import resting
+from pumice.framework import reservations, resting
 from pumice.framework.plugin import Plugin
 from pumice.framework.points import Reads
 
@@ -19,12 +20,12 @@ tiers:
 WITH = SHARED.replace("{name: priority}", "{name: priority}, {name: knowing}")
 
 
-def waiting(count=1, text=SHARED, *classes, wish=(), terms=(), others=()):
+def waiting(count=1, text=SHARED, *classes, wish=(), terms=(), others=(), shared=False):
     """So many nodes that are held for pods whose victims do not go."""
     made = Desk(text, *classes).feed(priority_class("low", 1), priority_class("high", 100), *others)
     for i in range(count):
         made.feed(node(f"n{i}", "4"), group(f"old{i}", 0, phase="Running", priorityClassName="low"))
-        made.feed(pod(f"old{i}-0", f"old{i}", cpu="3", node=f"n{i}"))
+        made.feed(pod(f"old{i}-0", "old0" if shared else f"old{i}", cpu="3", node=f"n{i}"))
     for i in range(count):
         made.feed(group(f"g{i}", **{"minimum": 1, "phase": "Inqueue", "priorityClassName": "high", **dict(terms)}))
         made.feed(pod(f"g{i}-0", f"g{i}", **{"cpu": "3", **dict(wish)}))
@@ -65,7 +66,9 @@ WAKES = [
     ("a node comes", [node("n9", "1")], set()),
     ("its node holds less of others", [pod("else", cpu="1", node="n1", scheduler="x", phase="Succeeded")], ALL),
     ("its queue has another weight", [queue("default", weight=2)], set()),
+    ("another queue comes", [queue("other")], set()),
     ("its queue is closed", [queue("default", state="Closed")], set()),
+    ("its queue cannot be used", [queue("default", weight=0)], set()),
     ("a priority class comes", [priority_class("other", 5)], set()),
     ("a pod of others comes to its node", [pod("else", cpu="1", node="n1", scheduler="x")], {"g0-0", "g2-0"}),
     ("a pod of others takes room that is held", [pod("else", cpu="2", node="n1", scheduler="x")], set()),
@@ -98,10 +101,75 @@ def test_all_are_looked_at_where_somebody_asks_why():
     assert left_out(made, is_asked=True) == set()
 
 
+def test_all_are_looked_at_where_their_queue_was_made_anew():
+    made = waiting(3)
+    made.delete(queue("default")).apply()
+    assert left_out(made.feed(queue("default"))) == set()
+
+
+def test_where_not_all_can_wait_those_do_whose_nodes_have_room_still():
+    made = waiting(3)
+    session = opened(made.feed(pod("else", cpu="2", node="n1", scheduler="else")))
+    assert {task.name: task.node.name for task in session.reserved.values()} == {"g0-0": "n0", "g2-0": "n2"}
+    table = made.cluster.nodes
+    assert (table.future_idle_at(slice(table.count)) >= 0).all()
+    recount.check(made.cluster)
+
+
+def reason(made, name):
+    """What a pod was told last."""
+    told = [patch.body["status"]["conditions"] for patch in made.world.patches("Pod") if patch.name == name]
+    return told[-1][0]["message"]
+
+
+def test_who_leaves_leaves_its_room_to_others():
+    made = waiting(2)
+    assert reason(made, "late0-0").startswith("no node has 3 cpu free")
+    made.delete(pod("g0-0", "g0", cpu="3"), group("g0")).cycle()
+    assert reason(made, "late0-0").startswith("waits for room that is being released; ")
+
+
+def test_who_was_lifted_from_its_node_is_looked_at():
+    session = opened(made := waiting(3))
+    reservations.lift(session, made.cluster.jobs["a/g1"])
+    found = [uid for _, uids in resting.of(session).left_out(session) for uid in uids]
+    assert found == ["a.g0-0", "a.g2-0"]
+
+
+def test_of_those_who_are_left_out_whoever_is_lifted_counts_no_more():
+    session = opened(waiting(3))
+    known = resting.of(session)
+    uids = [uid for _, found in known.left_out(session) for uid in found]
+    for count in range(len(uids) + 1):
+        session.resting_holders = dict.fromkeys(uids[:count])
+        assert [list(kind) for kind in known.kinds(session)] == ([uids[:count]] if count else [])
+
+
+def test_who_waits_for_pods_of_one_job_is_woken_by_that_though_another_was_woken_before():
+    made = waiting(2, shared=True)
+    made.modify(pod("g0-0", "g0", cpu="3", labels={"a": "b"}))
+    made.feed(group("more", 1), pod("more-0", "more", cpu="3")).cycle()
+    made.modify(pod("old0-0", "old0", cpu="3", node="n0", deleting=3), pod("g0-0", "g0", cpu="3", labels={"a": "c"}))
+    assert left_out(made) == set()
+
+
+def test_after_a_restart_nobody_rests_of_whose_victims_nothing_is_known():
+    waits = pod("g-0", "g", cpu="3")
+    waits["status"]["nominatedNodeName"] = "n"
+    made = Desk(SHARED).feed(node("n", "4"), group("g", 1, phase="Inqueue"), waits)
+    made.feed(group("old", 0, phase="Running"), pod("old-0", "old", cpu="3", node="n", deleting=30))
+    for i in range(3):
+        made.feed(group(f"late{i}", 1, phase="Inqueue"), pod(f"late{i}-0", f"late{i}", cpu="3")).cycle()
+    session = opened(made)
+    assert [task.name for task in session.reserved.values()] == ["g-0"]
+    assert not resting.of(session).left_out(session)
+
+
 # ---- who rests
 
 WHO = [
     ("one pod that asks for amounts", {}, {}, True),
+    ("it takes all that its node has", {}, {"cpu": "4"}, True),
     ("it takes ports", {}, {"ports": [{"containerPort": 80, "hostPort": 80}]}, False),
     ("it minds others", {}, {"labels": {"a": "b"}, "affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": "zone", "labelSelector": {"matchLabels": {"c": "d"}}}]}}}, False),
     ("roles count", {"minTaskMember": {"r": 1}}, {"role": "r"}, False),
@@ -114,6 +182,12 @@ def test_who_rests_waits_with_its_only_pod_for_amounts_alone(terms, wish, rests)
     made = waiting(1, terms=terms, wish=wish)
     assert made.world.evictions == ["old0-0"]
     assert left_out(made) == ({"g0-0"} if rests else set())
+
+
+def test_whose_job_has_another_pod_does_not_rest():
+    made = waiting(1, others=[pod("g0-1", "g0", cpu="3")])
+    assert made.world.evictions == ["old0-0"]
+    assert left_out(made) == set()
 
 
 class Knowing(Plugin):

@@ -47,9 +47,10 @@ def tried(made, number=0):
     return {verdict.job for verdict in made.cache.record.latest if not verdict.job.startswith("a/new")}
 
 
-def awake_in(made):
+def awake_in(made, **how):
     """Name who would be looked at in a cycle that began now."""
-    session = made.session()
+    made.apply()
+    session = made.scheduler.engine.open(made.cache.record, made.cache, number=9, now=made.now, **how)
     found = set(session.awake)
     session.rollback()
     return found
@@ -191,6 +192,47 @@ def test_who_waited_for_room_on_a_node_that_could_have_it_is_served_when_others_
     assert made.world.binds == {"h-0": "n0"}
 
 
+def test_who_has_made_room_that_it_cannot_use_yet_is_looked_at_and_others_are_not():
+    """It is told whose going it waits for."""
+    made = Desk(PLAIN.replace("allocate, backfill", "allocate, preempt, backfill"))
+    made.feed(node("n0", "4"), priority_class("low", 1), priority_class("high", 9))
+    made.feed(group("old", 0, phase="Running", priorityClassName="low"), pod("old-0", "old", cpu="3", node="n0"))
+    for name, cpu in (("g", "3"), ("h", "9")):
+        made.feed(group(name, 1, phase="Inqueue", priorityClassName="high"), pod(f"{name}-0", name, cpu=cpu))
+    made.cycle()
+    assert (made.world.evictions, dormant(made)) == (["old-0"], {"a/g", "a/h"})
+    made.feed(pod("else", cpu="1500m", node="n0", scheduler="else")).apply()
+    assert awake_in(made, reserved=made.scheduler.reservations) == {"a/g"}
+
+
+def test_who_lies_dormant_is_tried_where_its_queue_was_made_anew():
+    made = waiting()
+    made.delete(queue("default")).apply()
+    assert awake_in(made.feed(queue("default"))) == ALL
+
+
+class Strict(Plugin):
+    """Gives some queues nothing more."""
+
+    name = "strict"
+    points = frozenset({"Overused"})
+    full = ""
+
+    def open(self, session):
+        session.overused.add(lambda queue: "enough" if queue.name == self.full else None)
+
+
+def test_who_lies_dormant_is_tried_where_its_queue_gets_nothing_more():
+    how = type("Strict", (Strict,), {})
+    made = Desk(PLAIN.replace("{name: gang}", "{name: gang}, {name: strict}"), how).feed(queue("q"), queue("r"))
+    made.feed(node("n0", "4"), group("g", 1, queue="q", phase="Inqueue"), pod("g-0", "g", cpu="9"))
+    made.feed(group("h", 1, queue="r", phase="Inqueue"), pod("h-0", "h", cpu="9"))
+    made.cycle()
+    assert awake_in(made) == set()
+    how.full = "q"
+    assert awake_in(made) == {"a/g"}
+
+
 # ---- what they are told
 
 
@@ -226,12 +268,15 @@ def test_pods_of_a_gang_that_lies_dormant_are_told_of_in_the_order_in_which_they
 
 def test_the_next_who_are_told_other_numbers_are_told_a_second_later(monkeypatch):
     monkeypatch.setattr(dormancy, "TOLD_AT_ONCE", 1)
-    made = waiting(3, cpu="4")
-    made.feed(group("small", 1, phase="Inqueue"), pod("small-0", "small", cpu="1", memory="14Gi"))
-    for number in range(3):
+    made = Desk(PLAIN).feed(node("n0", "4"), node("n1", "4"))
+    for i in range(3):
+        made.feed(group(f"g{i}", 1, phase="Inqueue"), pod(f"g{i}-0", f"g{i}", cpu="4", memory="20Gi"))
+    made.cycle()
+    made.feed(group("small", 1, phase="Inqueue"), pod("small-0", "small", cpu="1", memory="7Gi")).cycle()
+    for left in (2, 1, 0):
         now = made.now
-        (_,) = tried(made, number) or ("nobody",)
-        assert made.scheduler.wake in (None, now + dormancy.PAUSE)
+        made.cycle()
+        assert made.scheduler.wake == (now + dormancy.PAUSE if left else None)
 
 
 def test_numbers_are_written_anew_once_a_minute_and_only_if_they_are_others():
