@@ -10,6 +10,7 @@ from builders import SECOND, Desk, group, node, pod, priority_class, queue
 from pumice.framework import reservations, resting
 from pumice.framework.plugin import Plugin
 from pumice.framework.points import Reads
+from pumice.model.resources import CPU
 
 SHARED = """
 actions: "enqueue, allocate, preempt, backfill"
@@ -246,3 +247,72 @@ def test_nobody_rests_where_others_mind_who_is_on_nodes():
     minds = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [spread]}}
     made = waiting(2, others=[pod("minds", "m", cpu="1", affinity=minds), group("m", 1)])
     assert left_out(made) == set()
+
+
+# ---- what its queue says, and whoever is asked before nodes are
+
+
+class Limit(Plugin):
+    """Lets pods of any queue ask for so much cpu at once, and may have nothing to give at all."""
+
+    name = "limit"
+    points = frozenset({"Allocatable", "Overused", "PrePredicate"})
+    most, spent, barred = 10**9, False, False
+
+    def open(self, session):
+        session.allocatable.add(self._over, reads=Reads.QUEUE)
+        session.overused.add(lambda queue: "enough" if self.spent else None)
+        session.pre_predicate.add(lambda subject: "not now" if self.barred else None, reads=Reads(0))
+
+    def _over(self, queue, demand):
+        return f"queue {queue.name} gives no more" if int(demand.amounts[CPU]) > self.most else None
+
+
+def limited(**others):
+    how = type("Limit", (Limit,), {})
+    return waiting(2, SHARED.replace("{name: priority}", "{name: priority}, {name: limit}"), how, **others), how
+
+
+LIMITS = [
+    ("it gives what is asked for", 3000, [], 2),
+    ("whoever else waits finds no room", 3000, [{"cpu": "3"}], 2),
+    ("whoever else waits finds room, and may leave too little", 3000, [{"cpu": "1"}], 0),
+    ("whoever else waits finds room, and leaves enough", 30000, [{"cpu": "1"}], 2),
+    ("it gives no more", 2999, [], 0),
+]
+
+
+@pytest.mark.parametrize(("most", "comes", "rest"), [row[1:] for row in LIMITS], ids=[row[0] for row in LIMITS])
+def test_who_rests_would_be_told_the_same_by_its_queue_whatever_others_come_to_hold(most, comes, rest):
+    made, how = limited()
+    how.most = most
+    made.feed(group("new", 1, phase="Inqueue"), *(pod(f"new-{i}", "new", **wish) for i, wish in enumerate(comes)))
+    assert len(left_out(made)) == rest
+
+
+@pytest.mark.parametrize(("comes", "rest"), [([], 2), ([{"cpu": "1"}], 0)])
+def test_who_was_refused_by_its_queue_rests_as_long_as_that_says_the_same(comes, rest):
+    made, how = limited()
+    how.most = 2000
+    for i in range(2):
+        made.feed(group(f"more{i}", 1, phase="Inqueue"), pod(f"more{i}-0", f"more{i}", cpu="3")).cycle()
+    made.feed(group("new", 1, phase="Inqueue"), *(pod(f"new-{i}", "new", **wish) for i, wish in enumerate(comes)))
+    session = opened(made)
+    found = [(str(refusal), len(uids)) for refusal, uids in resting.of(session).left_out(session)]
+    assert sum(count for _, count in found) == rest
+    assert all("queue default gives no more" in refusal for refusal, _ in found)
+
+
+@pytest.mark.parametrize("changed", [{"spent": True}, {"barred": True}, {"spent": True, "barred": True}])
+def test_who_rests_is_looked_at_where_somebody_refuses_it_before_nodes_are_asked(changed):
+    made, how = limited()
+    for name, value in changed.items():
+        setattr(how, name, value)
+    assert left_out(made) == set()
+
+
+@pytest.mark.parametrize(("room", "rest"), [("3", 0), ("2900m", 2)])
+def test_who_rests_is_looked_at_where_another_node_comes_to_have_room_for_it(room, rest):
+    else_ = pod("else", cpu=room, node="n9", scheduler="else")
+    made = waiting(2, others=[node("n9", room), else_])
+    assert len(left_out(made.delete(else_))) == rest

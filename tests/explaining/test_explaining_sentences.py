@@ -14,6 +14,8 @@ from builders import GANG, Desk, group, node, pod, priority_class, queue
 from drawing import drawn
 from pumice.api import kinds
 from pumice.framework import causes
+from pumice.framework.plugin import Plugin
+from pumice.framework.reasons import Invalid
 from pumice.model import native_groups
 
 GATED = {"schedulingGates": [{"name": "example.com/hold"}]}
@@ -55,6 +57,72 @@ def test_what_equal_jobs_share_is_said_of_each_alone(data):
 
     made.scheduler.cycle(look)
     assert [(key, alone) for key, _, alone in told] == [(key, shared) for key, shared, _ in told]
+
+
+class Choosy(Plugin):
+    """Says of some jobs that they are not valid, of each in its own words."""
+
+    name = "choosy"
+    points = frozenset({"JobValid"})
+
+    def open(self, session):
+        session.job_valid.add(lambda job: Invalid("No", f"{job.name} is odd") if job.name.startswith("odd") else None)
+
+
+LONELY = {
+    "one": {},
+    "like-one": {},
+    "larger": {"cpu": "33"},
+    "other-class": {"priorityClassName": "high"},
+    "no-class": {"priorityClassName": "hihg"},
+    "small-queue": {"queue": "small"},
+    "closed-queue": {"queue": "closed"},
+    "no-queue": {"queue": "nowhere"},
+    "gated": {"pods": [GATED]},
+    "kept-out": {"minResources": {"cpu": "90"}},
+    "kept-out-too": {"minResources": {"cpu": "80"}},
+    "needs-two": {"minimum": 2},
+    "has-two": {"pods": [{}, {}]},
+    "needs-both": {"minimum": 2, "pods": [{}, {}]},
+    "runs-and-waits": {"pods": [{"node": "n"}, {}]},
+    "waits-for-release": {"pods": [{"cpu": "3"}, {}]},
+    "odd-one": {},
+    "odd-two": {},
+}
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_whatever_others_were_told_before_each_job_is_told_what_it_would_be_told_alone(turned):
+    made = Desk(PROPORTION.replace("{name: gang}", "{name: gang}, {name: choosy}"), Choosy)
+    made.feed(node("n", cpu="32"), pod("web", scheduler="else", cpu="20", node="n"), priority_class("high", 9))
+    made.feed(pod("leaves", scheduler="else", cpu="3", node="n", deleting=9))
+    made.feed(queue("small", capability={"cpu": "2"}), queue("closed", state="Closed"))
+    for second, (name, how) in enumerate(LONELY.items()):
+        fields = {"minimum": 1, **{field: value for field, value in how.items() if field not in ("pods", "cpu")}}
+        made.feed(group(name, created=second, **fields))
+        for i, wish in enumerate(how.get("pods", [{}])):
+            made.feed(pod(f"{name}-{i}", name, **{"cpu": how.get("cpu", "31"), **wish}))
+    found = []
+
+    def look(explainer):
+        session = explainer.session
+        jobs = sorted(session.cluster.jobs.items(), reverse=turned)
+        session.findings.causes.clear()
+        together = {key: causes.of_job(session, job) for key, job in jobs}
+        for key, job in jobs:
+            session.findings.causes.clear()
+            found.append((key, together[key], causes.of_job(session, job)))
+
+    made.scheduler.cycle(look)
+    assert [(key, alone) for key, _, alone in found] == [(key, told) for key, told, _ in found]
+    assert len({told for _, told, _ in found}) > 12
+
+
+def test_of_two_pods_each_is_told_what_keeps_it():
+    made = Desk().feed(node("n", cpu="32"), pod("web", scheduler="else", cpu="28", node="n"), group("g", 1))
+    made.feed(pod("g-0", "g", cpu="8"), pod("g-1", "g", cpu="33"))
+    crowded, never = of_pods(made, "g-0", "g-1")
+    assert (crowded.startswith("no node has 8 cpu free"), never) == (True, NOWHERE)
 
 
 # -- roles and sub-groups ----------------------------------------------------------------------------------------

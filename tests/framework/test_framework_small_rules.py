@@ -343,6 +343,12 @@ def test_queues_come_to_hold_no_more_than_waits_and_has_room_and_nothing_if_nobo
     assert resting_answers.growth(session.cluster, [])[[CPU, PODS]].tolist() == grows
 
 
+def test_a_node_that_is_full_adds_nothing_to_what_queues_can_come_to_hold():
+    desk = Desk().feed(node("n", "1"), node("full", "1"), pod("else", cpu="1", node="full", scheduler="else"))
+    desk.feed(group("g", 1), *(pod(f"g-{i}", "g", cpu="1") for i in range(4)))
+    assert resting_answers.growth(desk.session().cluster, [])[CPU] == 2000
+
+
 REFUSALS = [
     ({}, set(), False, {}),
     ({"g-0": "late"}, set(), False, {"g-0": "late", "g-1": "late"}),  # of a gang all stay
