@@ -43,7 +43,7 @@ def offered(rules: Rules, claimant: Task, record: NodeRecord, domain: HyperNode 
         return []
     ordered = rules.in_order(claimant, candidates)
     allowed = ask(rules, claimant, ordered, domain)
-    return allowed if len(allowed) == len(ordered) else rules.in_order(claimant, allowed)
+    return ordered if len(allowed) == len(ordered) else rules.in_order(claimant, allowed)
 
 
 def first_tier(rules: Rules) -> int | None:
