@@ -405,4 +405,4 @@ def test_queues_say_the_same_of_equal_pods_of_a_job_if_it_has_neither_roles_nor_
     known, shape = QueueProtections(), SimpleNamespace(serial=1)
     job = SimpleNamespace(key="a/j", queue="q", roles_enforced=roles, policies=policies)
     groups = {known.group(job, SimpleNamespace(uid=uid, shape=shape), alone=alone) for uid in "ab"}
-    assert len(groups) == (2 if roles or policies else 1)
+    assert len(groups) == len(known) == (2 if roles or policies else 1)

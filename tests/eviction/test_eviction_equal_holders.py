@@ -145,3 +145,23 @@ def test_holders_are_asked_about_alone_where_somebody_beside_them_is_spared_for_
     assert held.could("a", "b", "c") == [True, True, False]
     assert held.asked == ["a", "b", "c"]
     assert not held.safe("c")
+    assert not held.safe("x", "y")  # whoever looks at one asks to be woken when that is over
+
+
+def test_that_somebody_elsewhere_is_spared_says_nothing_of_holders():
+    held = Held(voters(2))
+    held.desk.cluster.evictions_refused += 1
+    assert held.could("a", "b") == [False, False]
+    assert held.asked == ["a"]
+    assert held.safe("c")
+
+
+@pytest.mark.parametrize("more", [{"minTaskMember": {"m": 1}}, {"networkTopology": {"mode": "hard"}}])
+def test_holders_whose_job_is_more_than_one_plain_pod_are_asked_about_alone(more):
+    held = Held(voters(2), yes=["more"])
+    held.desk.feed(group("more", 1, **more), pod("more", "more", node="m", cpu="1", role="m"))
+    held.desk.feed(group("pair", 1), *(pod(f"pair-{i}", "pair", node="m", cpu="1") for i in range(2)))
+    held.desk.apply()
+    assert held.could("a", "more", "pair-0", "more") == [False, True, False, True]
+    assert held.asked == ["a", "more", "pair-0", "more"]
+    assert not held.safe("pair-0", "pair-1")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from eviction_hand import ANYWHERE, Hand
 
-from builders import group, pod, queue
+from builders import group, node, pod, queue
 from pumice.actions.eviction import asking, exhaustive, plan, rules, victim_sets
 from pumice.actions.eviction.plan import Plan
 from pumice.framework import subject
@@ -113,6 +113,66 @@ def test_a_member_is_back_beside_its_victim_if_its_moving_brings_back_more_than_
     assert hand.homes() == {"asks-0": "m"}
     assert hand.statuses()["asks-0"] == (Status.PIPELINED, hand.desk.node("m"))
     assert hand.statuses()["mid-0"][0] == Status.RELEASING
+
+
+def test_a_plan_is_as_it_was_if_whoever_is_spared_brings_others_back_beyond_the_limit():
+    """Without either of them the member moves to n, where the other is of no use to it; with both of them back the queue holds too much."""
+    limit = queue("default", capability={"cpu": "7"})
+    running = {"mid": (0, "mid", [("m", 3)]), "low": (0, "low", [("m", 1)])}
+    hand = Hand(nodes={"m": 4, "n": 4}, running=running, asks=[(4, ANYWHERE)], more=", {name: capacity}", also=[limit])
+    empty = hand.statuses()
+    hand.take("mid-0", "low-0")
+    hand.place(asks_0="m")
+    before = hand.statuses()
+    hand.trim()
+    assert hand.victims() == ["low-0", "mid-0"]
+    assert hand.statuses() == before
+    hand.plan.give_up()
+    assert hand.statuses() == empty
+    assert not hand.desk.cluster.nodes.pipelined.any()
+
+
+@pytest.mark.parametrize("where", ["m", "n"])
+def test_whoever_a_member_must_not_be_near_goes_though_there_is_room_beside_it(where):
+    """On its own node, or in the same zone."""
+    term = {"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": "x"}}}
+    apart = {"affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}}
+    hand = Hand(nodes={"m": 4, "n": 4}, running={}, asks=[(2, apart)])
+    hand.desk.modify(*(node(name, "4", labels={"is": name, "zone": "z"}) for name in "mn"))
+    hand.desk.feed(group("low", 0, phase="Running", priorityClassName="low"))
+    hand.desk.feed(pod("low-0", "low", cpu="1", node=where, labels={"app": "x"}))
+    hand.desk.apply()
+    hand.take("low-0")
+    hand.place(asks_0="m")
+    hand.trim()
+    assert hand.victims() == ["low-0"]
+    assert hand.homes() == {"asks-0": "m"}
+
+
+@pytest.mark.parametrize("where", ["m", "n"])
+def test_whoever_has_the_port_of_a_member_goes_if_it_is_on_its_node(where):
+    port = [{"containerPort": 80, "hostPort": 80}]
+    hand = Hand(nodes={"m": 4, "n": 1}, running={}, asks=[(2, {"ports": port})])
+    hand.desk.feed(group("low", 0, phase="Running", priorityClassName="low"))
+    hand.desk.feed(pod("low-0", "low", cpu="1", node=where, ports=port))
+    hand.desk.apply()
+    hand.take("low-0")
+    hand.place(asks_0="m")
+    hand.trim()
+    assert hand.victims() == (["low-0"] if where == "m" else [])
+
+
+def test_pods_that_were_taken_one_by_one_are_not_taken_apart_for_others_of_their_job():
+    """A gang goes whole beside them."""
+    running = {"a": (1, "low", [("m", 2)] * 3), "gang": (2, "low", [("n", 1), ("n", 1)])}
+    there = {"nodeSelector": {"is": "m"}}
+    for taken in ("a-0", "a-1", "a-2"):
+        hand = Hand(nodes={"m": 6, "n": 2}, running=running, asks=[(2, there), (2, {"nodeSelector": {"is": "n"}})])
+        hand.take(taken)
+        hand.take("gang-0", "gang-1", whole=True)
+        hand.place(asks_0="m", asks_1="n")
+        hand.trim()
+        assert hand.victims() == [taken, "gang-0", "gang-1"]
 
 
 @pytest.mark.parametrize("number", [2, 3, 4])

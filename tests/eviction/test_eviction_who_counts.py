@@ -179,8 +179,18 @@ def test_members_of_one_sub_group_come_together_in_the_order_of_sub_groups():
     ],
 )
 def test_so_many_members_are_lacking_as_the_minimum_says_or_all_where_numbers_do_not_tell(minimum, more, lacking):
-    desk = Desk(PREEMPT).feed(*classes(), node("m", "1"), group("g", minimum, **more))
+    desk = Desk(PREEMPT).feed(*classes(), node("m", "9"), group("g", minimum, **more))
     desk.feed(*(pod(f"g-{i}", "g", cpu="1", role="m") for i in range(4)))
+    session = desk.session()
+    job = desk.task("g-0").job
+    found = asking.claimants(session, job)
+    assert asking.members_lacking(job, found) == found[:lacking]
+
+
+@pytest.mark.parametrize(("minimum", "lacking"), [(3, 1), (4, 2), (2, 4), (1, 4)])
+def test_members_that_are_there_are_not_lacking(minimum, lacking):
+    desk = Desk(PREEMPT).feed(*classes(), node("m", "9"), group("g", minimum))
+    desk.feed(*(pod(f"g-{i}", "g", cpu="1") for i in range(4)), *(pod(f"h-{i}", "g", node="m") for i in range(2)))
     session = desk.session()
     job = desk.task("g-0").job
     found = asking.claimants(session, job)

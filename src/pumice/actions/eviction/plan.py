@@ -208,8 +208,8 @@ class Plan:
     def _choose_ahead(self, run: Sequence[Task]) -> list[int]:
         """Choose rows for a run of equal members at once, where that gives what choosing one by one would; else none."""
         session, first = self.session, run[0]
-        roams = self.domain is None and first.job is not None and first.job.topology is not None
-        if roams or any(policy.topology for policy in self.job.policies) or session.evaluator.sampler is not None:
+        roams = self.domain is None and self.job.topology is not None
+        if roams or session.evaluator.sampler is not None:
             return []
         evaluation, nodes = self.evaluation(first), session.cluster.nodes
         evaluation.mask(released=True)
