@@ -364,3 +364,15 @@ def test_a_controller_that_is_killed_between_any_two_requests_is_replaced_withou
     assert len(ends) >= 16
     for number, performed, other in ends:
         assert other.everything() == world.everything(), (number, performed)
+
+
+@pytest.mark.parametrize("flavour", [flavours.VOLCANO, flavours.BATCH], ids=["volcano", "batch"])
+def test_who_does_not_say_how_many_are_kept_keeps_three_that_went_well_and_one_that_failed(flavour):
+    def ended(number, phase):
+        conditions = [{"type": phase, "status": "True"}]
+        metadata = {"name": f"{phase}-{number}", "namespace": "a", "creationTimestamp": stamp(number)}
+        return {"metadata": metadata, "status": {"state": {"phase": phase}, "conditions": conditions}}
+
+    listed = [ended(number, phase) for phase in (flavour.completed, "Failed") for number in range(5)]
+    gone = [step.request.name for step in records.pruned(flavour, {"metadata": {"name": "c"}}, listed)]
+    assert gone == [f"{flavour.completed}-0", f"{flavour.completed}-1", *(f"Failed-{number}" for number in range(4))]

@@ -173,6 +173,12 @@ def test_daylight_saving_leaves_starts_out_or_repeats_them(line, moment, wanted)
     assert schedules.parse(f"CRON_TZ={NEW_YORK}  {line}", None).after(at(moment), 0) == at(wanted)
 
 
+def test_a_minute_is_found_in_the_hour_in_which_the_clock_goes_forward():
+    """Pyongyang went from 23:30 to 0:00."""
+    schedule = schedules.parse("10 0 * * *", zoneinfo.ZoneInfo("Asia/Pyongyang"))
+    assert schedule.after(at("2018-05-04T22:00:00+08:30"), 0) == at("2018-05-05T00:10:00+09:00")
+
+
 def test_where_the_clock_goes_back_over_midnight_the_second_end_of_the_day_is_followed_by_the_same_next_day():
     """St. John's goes back from 0:01 to 23:01."""
     schedule = schedules.parse("0 12 7 11 *", zoneinfo.ZoneInfo("America/St_Johns"))

@@ -155,6 +155,16 @@ def test_the_status_counts_nodes(pods, nodes, expected):
     assert found.again in (None, later)
 
 
+def test_counts_of_pods_that_are_gone_are_taken_back():
+    counted = {"numberAvailable": 3, "updatedNumberScheduled": 3, "numberReady": 3}
+    status = looked_at(subject(status=counted)).steps[0].request.body["status"]
+    assert {field: status[field] for field in counted} == {
+        "numberAvailable": None,
+        "updatedNumberScheduled": None,
+        "numberReady": 0,
+    }
+
+
 def required(*terms):
     return {
         "affinity": {
