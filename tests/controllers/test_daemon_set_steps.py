@@ -288,6 +288,13 @@ def test_of_too_many_pods_those_go_first_that_do_least(stays, goes):
         assert told(replicas(subject("ReplicaSet", replicas=1), *pods)) == [f"-{goes['metadata']['name']}"]
 
 
+@pytest.mark.parametrize("cost", ["--5", "+5", "", "x", "1.5", "9" * 5000])
+def test_a_cost_that_cannot_be_read_is_none(cost):
+    for names in ("ab", "ba"):
+        pods = (of_set(names[0], "n", notes={COST: cost}), of_set(names[1], "n"))
+        assert told(replicas(subject("ReplicaSet", replicas=1), *pods)) == ["-a"]
+
+
 def test_of_equal_pods_one_goes_that_has_others_beside_it():
     pods = of_set("a", "n1"), of_set("b", "n2"), of_set("c", "n2")
     assert told(replicas(subject("ReplicaSet", replicas=2), *pods)) == ["-b"]

@@ -97,7 +97,9 @@ def test_a_surge_is_spread_too_and_sets_that_do_not_say_what_they_were_reckoned_
     assert sizes(sets(8, told[1], surge=2).proportional()) == {"o": 8}
     silent = made("n", 2, new=True, created=2), made("o", 3, created=1)
     empty = made("n", 2, before=(0, 0), new=True, created=2), made("o", 3, before=(0, 0), created=1)
-    for owned in (silent, empty):
+    odd = made("n", 2, before=("9" * 5000, "-5"), new=True, created=2), silent[1]
+    assert not sets(8, *odd).is_scaling_event()
+    for owned in (silent, empty, odd):
         assert sizes(sets(8, *owned, surge=2).proportional()) == {"n": 4, "o": 6}
     assert scaling.wanted({"spec": {}}) == 1
     assert sets(8, silent[1]).rolling() == []

@@ -211,7 +211,8 @@ def test_the_new_set_has_the_highest_number_and_remembers_those_it_had():
         ("n", {"metadata": {"annotations": numbered(1)}}),
         ("d", {"metadata": {"annotations": numbered(1)}}),
     ]
-    assert revisions.number({"metadata": {"annotations": {revisions.REVISION: "x"}}}) == 0
+    for unreadable in ("x", "-5", "9" * 5000, 5):
+        assert revisions.number({"metadata": {"annotations": {revisions.REVISION: unreadable}}}) == 0
 
 
 def test_the_new_set_has_the_annotations_and_the_pause_of_its_deployment():

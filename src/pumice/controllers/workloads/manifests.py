@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, Final
 
 from pumice.api import kinds, timestamp
@@ -17,6 +18,7 @@ CONTROLLER_REVISION: Final = kinds.Kind(
     name="ControllerRevision", group="apps", version="v1", plural="controllerrevisions", namespaced=True
 )
 _SECOND: Final = 1_000_000
+_NUMBER: Final = re.compile(r"[0-9]{1,18}", re.ASCII)
 
 
 def mapping(value: Any, *path: str) -> Mapping[str, Any]:
@@ -37,6 +39,12 @@ def number(value: Mapping[str, Any], field: str, default: int = 0) -> int:
     """Read a whole number."""
     found = value.get(field)
     return found if isinstance(found, int) and not isinstance(found, bool) else default
+
+
+def written_number(text: Any, default: int = 0, *, signed: bool = False) -> int:
+    """Read a whole number as annotations have it; what is none, or has more digits than anybody counts to, reads as the default."""
+    digits = text.removeprefix("-") if signed and isinstance(text, str) else text
+    return int(text) if isinstance(digits, str) and _NUMBER.fullmatch(digits) else default
 
 
 def uid(manifest: Mapping[str, Any]) -> str:

@@ -73,7 +73,7 @@ def restarts(pod: Mapping[str, Any]) -> int:
 
 def first_to_go(pod: Mapping[str, Any], beside: int = 0) -> tuple[Any, ...]:
     """Give the order in which pods are taken away when there are too many, as ReplicaSets have it; `beside` counts its like on its node."""
-    cost = manifests.mapping(pod, "metadata", "annotations").get("controller.kubernetes.io/pod-deletion-cost", "0")
+    cost = manifests.mapping(pod, "metadata", "annotations").get("controller.kubernetes.io/pod-deletion-cost")
     since = ready_since(pod)
     placed = bool(manifests.mapping(pod, "spec").get("nodeName"))
     stages = {names.PHASE_PENDING: 0, "Unknown": 1, names.PHASE_RUNNING: 2}
@@ -81,7 +81,7 @@ def first_to_go(pod: Mapping[str, Any], beside: int = 0) -> tuple[Any, ...]:
         placed,
         stages.get(phase(pod), 0),
         since is not None,
-        int(cost) if str(cost).lstrip("-").isdecimal() else 0,
+        manifests.written_number(cost, signed=True),
         -beside,
         -(since or 0),
         -restarts(pod),

@@ -31,8 +31,7 @@ _NOT_INHERITED: Final = frozenset(
 
 def number(manifest: Mapping[str, Any]) -> int:
     """Give the revision that an object says it is, 0 if none."""
-    text = manifests.mapping(manifest, "metadata", "annotations").get(REVISION)
-    return int(text) if isinstance(text, str) and text.isdecimal() else 0
+    return manifests.written_number(manifests.mapping(manifest, "metadata", "annotations").get(REVISION))
 
 
 def present(sets: Sets) -> list[Step]:

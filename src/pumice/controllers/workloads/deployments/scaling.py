@@ -58,7 +58,7 @@ class Sets:
         """Tell whether the number of replicas was changed since a set was last scaled."""
         for each in self.all:
             text = manifests.mapping(each, "metadata", "annotations").get(DESIRED)
-            if wanted(each) > 0 and isinstance(text, str) and text.isdecimal() and int(text) != self.replicas:
+            if wanted(each) > 0 and manifests.written_number(text, self.replicas) != self.replicas:
                 return True
         return False
 
@@ -98,7 +98,7 @@ class Sets:
     def _share(self, each: Manifest, allowed: int) -> int:
         """Give how much a set of its size grows or shrinks when all may have so many in place of what they might have before; halves are rounded up."""
         text = manifests.mapping(each, "metadata", "annotations").get(MOST)
-        before = (int(text) if isinstance(text, str) and text.isdecimal() else 0) or self.total()
+        before = manifests.written_number(text) or self.total()
         return (2 * wanted(each) * allowed + before) // (2 * before) - wanted(each)
 
     # ---- rolling
