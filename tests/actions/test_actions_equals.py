@@ -6,6 +6,7 @@ import pytest
 
 from builders import Desk, group, metadata, node, pod, queue
 from choosy import Choosy, is_labelled
+from pumice.framework.plugin import Plugin
 from pumice.framework.points import NODE_LOCAL
 from pumice.framework.reasons import Code
 
@@ -54,6 +55,59 @@ def test_equals_of_a_failed_job_are_tried_once_somebody_has_left_room():
     assert made.world.binds == {"b-small": "n1", "c-fits": "n1"}
     for name in ("a-big", "d-fits", "e-big"):
         assert f"{name}: 0/1 nodes are unavailable: 1 Insufficient cpu." in made.cache.record.explain(f"a/{name}")
+
+
+@pytest.mark.parametrize(("cpus", "bound"), [(("4", "1"), ["b-1"]), (("4", "4"), [])])
+def test_a_job_that_needs_fewer_than_it_has_is_tried_though_the_first_of_them_is_known_to_fit_nowhere(cpus, bound):
+    made = Desk().feed(node("n1", cpu="3"), group("a", phase="Inqueue"), pod("a-0", "a", cpu="4"))
+    made.feed(group("b", phase="Inqueue", created=1))
+    made.feed(*(pod(f"b-{i}", "b", cpu=cpu, created=i) for i, cpu in enumerate(cpus)))
+    made.cycle()
+    assert sorted(made.world.binds) == bound
+    told = {name for name, reason, _ in made.world.notes if reason == "FailedScheduling"}
+    assert told == {"a-0", "b-0", "b-1"} - set(bound)
+
+
+def test_a_gang_that_has_its_minimum_is_told_so_though_an_equal_was_refused_before():
+    made = Desk().feed(node("n1", cpu="3"), group("a", phase="Inqueue"), pod("a-0", "a", cpu="4"))
+    made.feed(group("b", 2, phase="Running", created=1))
+    made.feed(*(pod(f"b-old-{i}", "b", cpu="1", node="n1") for i in range(2)))
+    made.feed(*(pod(f"b-{i}", "b", cpu="4", created=i) for i in (1, 2)))
+    (said,) = [line for line in made.cycle().trace() if line.startswith("allocate: a/b")]
+    assert said.startswith("allocate: a/b: has its minimum of 2; 2 more pods wait; b-1: 0/1 nodes are unavailable")
+
+
+def test_a_job_one_of_whose_pods_found_no_node_before_is_told_of_that_one_and_that_none_could_be_placed():
+    """Here by backfill, which comes first; the other is refused like its equal before."""
+    text = 'actions: "backfill, allocate"\ntiers:\n- plugins: [{name: gang}, {name: predicates}]\n'
+    made = Desk(text).feed(node("n1", cpu="3"), group("a", phase="Inqueue"), pod("a-0", "a", cpu="4"))
+    made.feed(group("b", 1, phase="Inqueue", created=1), pod("b-0", "b", cpu="4"))
+    made.feed(pod("b-1", "b", nodeSelector={"is": "nowhere"}))
+    (said,) = (line for line in made.cycle().trace() if line.startswith("allocate: a/b"))
+    assert said.startswith("allocate: a/b: 0 of the 1 members it still needs could be placed; b-1: ")
+
+
+class Fragile(Plugin):
+    """Breaks down about one pod."""
+
+    name = "fragile"
+    points = frozenset({"Predicate"})
+
+    def open(self, session):
+        session.predicate.add(self.fits, reads=NODE_LOCAL)
+
+    def fits(self, subject, _nodes):
+        if subject.task.name == "a-0":
+            raise ValueError("about this one")
+
+
+def test_a_filter_that_breaks_down_about_a_pod_keeps_out_none_of_its_equals():
+    text = 'actions: "allocate"\ntiers:\n- plugins: [{name: gang}, {name: predicates}, {name: fragile}]\n'
+    made = Desk(text, Fragile).feed(node("n1", cpu="3"))
+    for name in "ab":
+        made.feed(group(name, phase="Inqueue"), pod(f"{name}-0", name, cpu="1"))
+    made.cycle()
+    assert sorted(made.world.binds) == ["b-0"]
 
 
 # -- whom filters tell apart -----------------------------------------------------------------------------------

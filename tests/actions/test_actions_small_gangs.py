@@ -106,3 +106,34 @@ def test_a_job_whose_sub_groups_have_to_wait_for_room_waits_with_as_many_as_it_n
     turn, tasks = turn_of(desk, "g")
     assert sub_jobs.attempt(turn, Progress.WAITS, tasks) is Progress.WAITS
     assert sum(task.node is not None for task in tasks) == 4
+
+
+def test_a_sub_group_that_has_started_gets_a_pod_a_turn_once_the_job_has_what_it_needs():
+    turn, tasks = turn_of(divided("aaaa"), "g")
+    for placed in (2, 3, 4):
+        assert sub_jobs.attempt(turn, Progress.READY, [t for t in tasks if t.node is None]) is Progress.READY
+        assert sum(task.node is not None for task in tasks) == placed
+    session, job = turn.session, turn.job
+    assert session.job_ready(job)
+
+
+@pytest.mark.parametrize(("parts", "least", "placed"), [("aaa", 3, 3), ("aaaa", 4, 4), ("aaab", 3, 3)])
+def test_a_sub_group_that_has_started_comes_again_as_long_as_the_job_lacks_members(parts, least, placed):
+    turn, tasks = turn_of(divided(parts, least=least), "g")
+    assert sub_jobs.attempt(turn, Progress.READY, tasks) is Progress.READY
+    assert sum(task.node is not None for task in tasks) == placed
+
+
+def test_members_that_wait_are_not_enough_where_free_room_is_looked_for():
+    turn, tasks = turn_of(divided("aabbcc", needed=2), "g")
+    first = [task for task in tasks if task.sub_job is tasks[0].sub_job]
+    turn.statement.pipeline(first, [turn.session.cluster.nodes.records[0]] * 2)
+    assert sub_jobs.attempt(turn, Progress.READY, [t for t in tasks if t.node is None]) is Progress.READY
+    assert sum(task.node is not None for task in tasks) == 6
+
+
+def test_a_sub_group_of_which_no_more_fits_holds_up_no_other():
+    turn, tasks = turn_of(divided("aabb").feed(pod("g-4", "g", cpu="9", labels={"part": "a"})), "g")
+    for placed in (2, 4):
+        assert sub_jobs.attempt(turn, Progress.READY, [t for t in tasks if t.node is None]) is Progress.READY
+        assert sum(task.node is not None for task in tasks) == placed

@@ -16,11 +16,9 @@ from pumice.actions.placing import drafted, gang_fit, largest_first, misfits, ro
 from pumice.actions.placing.domain_capacity import DomainCapacity
 from pumice.actions.placing.nodes_ahead import NodesAhead
 from pumice.actions.placing.round_size import RoundSize
-from pumice.actions.placing.searching import Searching
-from pumice.framework import selection, shortcuts
+from pumice.framework import selection
 from pumice.framework.plugin import Plugin
 from pumice.framework.priority_queues import HeapQueue
-from pumice.framework.searching import Moment
 from pumice.framework.subject import Subject
 
 # -- rounds ----------------------------------------------------------------------------------------------------
@@ -225,7 +223,7 @@ def copies(kind, room):
     return min(have // want for have, want in zip(room, kind, strict=True) if want)
 
 
-# -- what is said of gangs, and where one would go -------------------------------------------------------------
+# -- what is said of gangs -----------------------------------------------------------------------------------
 
 
 def test_a_gang_is_told_how_many_fit_largest_first_if_these_are_more_and_why_the_others_do_not():
@@ -237,89 +235,6 @@ def test_a_gang_is_told_how_many_fit_largest_first_if_these_are_more_and_why_the
     assert (found.placed, found.fit, found.enough) == (0, 3, False)
     assert [(each.pod, each.count) for each in found.missing] == [("g-3", 1)]
     assert found.missing[0].reason.startswith("0/2 nodes are unavailable: 2 Insufficient cpu")
-
-
-def at_another_time(desk, beyond=(), *, gone="old-1"):
-    """Search for the job `g` when a pod will be gone; give the nodes that are looked at, None for all, and where pods would go."""
-    session, looked_at = desk.session(), []
-    room = session.cluster.nodes.idle_at(slice(3)).copy()
-    room[:, 0] = [1999, 2000, 2001]
-
-    def changes(rows):
-        looked_at.append(None if rows is None else rows.tolist())
-        return [desk.task(gone)], []
-
-    moment = Moment("somebody", room, np.zeros(3), changes, lambda: None)
-    placed = Searching(session)(desk.task("g-0").job, moment, [desk.task(name) for name in beyond])
-    return looked_at, placed and [(task.name, where.name) for task, where in placed]
-
-
-def full(text=None, *plugins, **more):
-    """Three nodes that are full of a pod each, and a job whose pods ask for half a node."""
-    desk = Desk(text or GANG_AND_SCORES, *plugins, **more).feed(*(node(f"n{i}", "4", "64Gi") for i in range(3)))
-    desk.feed(group("old", 1), group("g", 1), *(pod(f"old-{i}", "old", cpu="4", node=f"n{i}") for i in range(3)))
-    return desk.feed(*(pod(f"g-{i}", "g", cpu="2") for i in range(3)))
-
-
-GANG_AND_SCORES = """
-actions: "allocate"
-tiers:
-- plugins: [{name: gang}]
-- plugins: [{name: predicates}, {name: nodeorder}%s]
-"""
-
-
-@pytest.mark.parametrize(
-    ("more", "taken", "all_nodes"),
-    [
-        ("", shortcuts.ALL, False),
-        (", {name: capacity}", shortcuts.ALL, True),  # a limit may have a say in where members go
-        (", {name: proportion}", shortcuts.ALL, True),
-        ("", shortcuts.NONE, True),
-    ],
-)
-def test_a_search_at_another_time_looks_at_the_nodes_that_will_have_just_enough_where_nobody_else_has_a_say(
-    more, taken, all_nodes
-):
-    """Something prefers nodes, so amounts do not decide alone."""
-    looked_at, ((_, where), *_) = at_another_time(full(GANG_AND_SCORES % more, taken=taken))
-    assert where == "n1"
-    assert looked_at == [None if all_nodes else [False, True, True]]
-
-
-@pytest.mark.parametrize(
-    ("sizes", "more", "placed"),
-    [(("2", "2"), {}, 2), (("2", "9"), {}, 0), (("2", "2"), {"schedulingGates": [{"name": "wait"}]}, 0)],
-)
-def test_a_gang_starts_at_another_time_if_there_is_room_for_each_of_its_members(sizes, more, placed):
-    """Amounts decide alone here: nobody prefers a node, or keeps anybody from one."""
-    desk = Desk('actions: "allocate"\ntiers:\n- plugins: [{name: gang}]\n').feed(
-        *(node(f"n{i}", "4") for i in range(3))
-    )
-    desk.feed(group("old", 1), group("g", 2), *(pod(f"old-{i}", "old", cpu="4", node=f"n{i}") for i in range(3)))
-    desk.feed(pod("g-0", "g", cpu=sizes[0]), pod("g-1", "g", cpu=sizes[1], **more))
-    assert len(at_another_time(desk)[1] or ()) == placed
-
-
-class Never(Plugin):
-    """Finds no job ready."""
-
-    name = "never"
-    points = frozenset({"JobReady"})
-
-    def open(self, session):
-        session.job_ready.add(lambda _: False)
-
-
-@pytest.mark.parametrize(("more", "starts"), [("", True), (", {name: never}", False)])
-def test_a_job_starts_at_another_time_only_if_everybody_finds_it_ready(more, starts):
-    text = f'actions: "allocate"\ntiers:\n- plugins: [{{name: gang}}{more}]\n'
-    assert bool(at_another_time(full(text, *([Never] if more else [])))[1]) is starts
-
-
-def test_of_members_beyond_the_minimum_all_are_placed_that_will_find_a_node():
-    desk = full(GANG_AND_SCORES % "")
-    assert at_another_time(desk, ["g-0", "g-1", "g-2"])[1] == [("g-0", "n1"), ("g-1", "n1")]
 
 
 # -- who is told what others were told -------------------------------------------------------------------------
@@ -352,10 +267,11 @@ def test_a_job_that_can_never_be_valid_is_told_so_by_the_action_that_leaves_it_o
     assert said["allocate"] == "NotEnoughTasks: the group has 1 valid pods, minMember is 2"
 
 
-def test_a_gated_member_that_nodes_would_take_is_said_to_wait_for_its_gate_alone():
+@pytest.mark.parametrize("cpu", ["1", "9"])
+def test_a_gated_member_is_said_to_wait_for_its_gate_alone_whether_nodes_would_take_it_or_not(cpu):
     gate = {"schedulingGates": [{"name": "wait"}]}
     desk = Desk().feed(node("n", "4", "64Gi"), group("g", 2))
-    desk.feed(pod("g-0", "g", cpu="1"), pod("g-1", "g", cpu="9", **gate))
+    desk.feed(pod("g-0", "g", cpu="1"), pod("g-1", "g", cpu=cpu, **gate))
     session = desk.session()
     found = gang_fit.verdict(session, desk.task("g-0").job, [desk.task("g-0"), desk.task("g-1")])
     assert [(each.pod, each.placement) for each in found.missing] == [("g-1", None)]
@@ -403,6 +319,7 @@ def test_members_are_ordered_by_their_largest_share_then_by_each_resource_never_
         (2, {"m": 1, "w": 1}, {"m": 1}, "mww", True),
         (2, {"w": 2}, {}, "mww", True),
         (3, {"m": 1}, {}, "mwww", False),
+        (9, {"m": 1}, {"m": 1}, "mwww", False),  # all of its members are needed
     ],
 )
 def test_under_volcano_s_rule_a_gang_is_left_if_roles_without_a_misfit_cannot_make_it(
@@ -416,6 +333,10 @@ def test_under_volcano_s_rule_a_gang_is_left_if_roles_without_a_misfit_cannot_ma
     known = misfits.MisfitRoles(SimpleNamespace(job=job))
     known.add(SimpleNamespace(role="m"))
     assert known.leave_hope(None, ()) is hope
+    job.policies = ("some",)  # which count by themselves
+    assert known.leave_hope(None, ()) is (minimum < len(job.tasks))
+    assert not known.leave_hope(SimpleNamespace(minimum=2, tasks="ab"), ())
+    assert known.leave_hope(SimpleNamespace(minimum=1, tasks="ab"), ()) is (minimum < len(job.tasks))
 
 
 @pytest.mark.parametrize(

@@ -42,6 +42,17 @@ def test_a_holder_that_stays_where_it_is_speaks_for_its_equals(monkeypatch):
     assert sum(each is not None for each in found) == 5
 
 
+def test_who_holds_room_that_is_free_now_starts_though_an_equal_of_higher_priority_found_none():
+    """Also where it could not be written on the pod which node is held for it."""
+    desk = holders(2).feed(priority_class("higher", 10))
+    for effect in desk.world.patches("Pod"):
+        desk.settle(effect, "unavailable")
+    desk.feed(group("first", 1, phase="Inqueue", priorityClassName="higher"), pod("first-0", "first", cpu="1"))
+    (holder,) = (uid for uid, hold in desk.scheduler.reservations.holds.items() if hold.node == "n0")
+    desk.delete(pod("low0-0", "low0", cpu="1", node="n0")).cycle()
+    assert desk.world.binds == {holder.removeprefix("a."): "n0"}
+
+
 class Enough(Plugin):
     """Lets no queue have more, once it is told so."""
 

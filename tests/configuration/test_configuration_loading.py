@@ -201,12 +201,12 @@ def test_the_flat_map_of_kube_batch_is_one_tier_under_its_rules():
         }
 
 
-def test_a_flat_map_without_actions_runs_allocate_and_preempt():
-    found = load('plugins: "gang, predicates"\nplugin.gang.jobready: "true"\nplugin.drf.joborder: "true"\n')
+@pytest.mark.parametrize("name", ["drf", "deviceshare"])  # whether it is provided here or not
+def test_a_flat_map_without_actions_runs_allocate_and_preempt(name):
+    found = load(f'plugins: "gang, predicates"\nplugin.gang.jobready: "true"\nplugin.{name}.joborder: "true"\n')
     assert found.action_names == ("allocate", "preempt")
-    assert 'line 3: plugin.drf.joborder: plugin "drf" is not among the plugins, so its switch has no effect' in map(
-        str, found.warnings
-    )
+    told = f'line 3: plugin.{name}.joborder: plugin "{name}" is not among the plugins, so its switch has no effect'
+    assert told in map(str, found.warnings)
 
 
 def test_a_flat_map_that_leaves_jobready_off_is_warned_of():

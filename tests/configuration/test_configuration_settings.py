@@ -174,3 +174,44 @@ def test_a_quantity_that_nobody_can_read_is_refused(written, is_read):
         return
     with pytest.raises(configuration.ConfigurationError, match="size"):
         configuration.load(text, known.catalog())
+
+
+DECLARED = {
+    "an integer": (lambda: settings.whole("a", 1, help="", maximum=9), (1, "int")),
+    "a number": (lambda: settings.number("a", Fraction(1, 2), help=""), (Fraction(1, 2), "float")),
+    "yes or no": (lambda: settings.truth("a", default=True, help=""), (True, "bool")),
+    "a text": (lambda: settings.text("a", "soft", help=""), ("soft", "string")),
+    "names": (lambda: settings.words("a", help=""), ((), "strings")),
+    "a duration": (lambda: settings.period("a", 5, help=""), (5, "duration")),
+    "anything": (lambda: settings.anything("a", "list", [1], help=""), ([1], "list")),
+    "a section": (lambda: settings.section("a", LimitSettings, help=""), (LimitSettings(), "map")),
+    "many": (lambda: settings.each(settings.whole("a.*", 1, help="")), ({}, "int")),
+}
+
+
+@pytest.mark.parametrize("case", DECLARED)
+def test_what_is_declared_is_an_argument_and_without_a_file_its_default(case):
+    declare, (default, kind) = DECLARED[case]
+    made = type("Made", (Settings,), {"it": declare()})
+    assert made().it == default
+    assert made.it.argument is made.arguments[0]
+    assert made.it.argument.kind == kind
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "equal"),
+    [
+        (SampleSettings(), SampleSettings(), True),
+        (SampleSettings(), SampleSettings({"sample.weight": 5}), False),
+        (Base(), Other(), False),
+        (Settings(), Base(), False),
+        (type("One", (Settings,), {})(), type("Another", (Settings,), {})(), False),  # the same values of another kind
+    ],
+)
+def test_settings_are_equal_if_they_are_of_one_kind_and_say_the_same(one, other, equal):
+    assert (one == other) is equal
+
+
+def test_settings_that_were_not_read_have_no_values():
+    with pytest.raises(AttributeError, match=r"sample\.weight"):
+        SampleSettings.__new__(SampleSettings).weight  # noqa: B018  it is looked for

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 from configuration_catalog import CATALOG, SHIPPED
 
-from pumice.api import meta, scheduling
-from pumice.framework import configuration
+from pumice.api import documents, meta, scheduling
+from pumice.framework import configuration, registry
+from pumice.framework.configuration import reading
 
 
 def tiered(actions: str, *plugins: str) -> str:
@@ -79,6 +80,55 @@ def test_what_is_probably_not_meant_is_accepted_with_a_warning(name):
         assert fragment in warning.message
 
 
+SHUFFLED = "nobody is evicted whom {} would name"
+MEASURED = 'plugin "{}" (line 6) goes by the load of nodes, and metrics names no source (type, address)'
+INSTALLED = {
+    "shuffle not listed": (tiered("allocate", GANG, PREDICATES, "name: tdm"), [SHUFFLED.format("tdm")]),
+    "shuffle listed": (tiered("allocate, shuffle", GANG, PREDICATES, "name: tdm"), []),
+    "nothing to shuffle": (tiered("allocate, shuffle", GANG, PREDICATES), []),
+    "loads of no source": (tiered("allocate", GANG, PREDICATES, "name: usage"), [MEASURED.format("usage")]),
+    "loads of no type": (
+        tiered("allocate", GANG, PREDICATES, "name: usage") + "metrics: {address: http://p}\n",
+        [MEASURED.format("usage")],
+    ),
+    "loads of a source": (
+        tiered("allocate", GANG, PREDICATES, "name: usage") + "metrics: {type: prometheus}\n",
+        [],
+    ),
+    "an unknown source": (
+        tiered("allocate", GANG, PREDICATES) + "metrics: {type: promeheus}\n",
+        ['unknown source of metrics "promeheus"; did you mean "prometheus"?'],
+    ),
+    "an action of the documentation alone": (
+        tiered("elect, allocate", GANG, PREDICATES),
+        ['"elect": Volcano\'s documentation names it and its code does not read it'],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", INSTALLED)
+def test_what_is_listed_and_will_do_nothing_is_accepted_with_a_warning(name):
+    text, expected = INSTALLED[name]
+    warnings = configuration.load(text, registry.installed().catalog()).warnings
+    assert len(warnings) == len(expected), warnings
+    assert all(part in warning.message for warning, part in zip(warnings, expected, strict=True))
+
+
+def test_a_warning_stands_beside_the_key_that_a_flat_map_has():
+    text = 'plugins: "gang, priority"\nactions: "backfill, allocate"\n'
+    flat = configuration.load(text, CATALOG).warnings
+    assert {(each.line, each.key) for each in flat} == {(1, "plugins")}
+    text = text.replace("gang", "predicates").replace(", allocate", "")
+    assert [(each.line, each.key) for each in configuration.load(text, CATALOG).warnings] == [(2, "actions")]
+
+
+def test_of_too_many_warnings_only_the_first_are_kept():
+    draft = reading.Draft(documents.load_all("actions: allocate", "file")[0], CATALOG, lenient=False)
+    for number in range(reading.MOST_PROBLEMS + 9):
+        draft.warn(("actions",), str(number))
+    assert [warning.message for warning in draft.warnings] == [str(n) for n in range(reading.MOST_PROBLEMS)]
+
+
 def queue(name: str, **spec) -> scheduling.Queue:
     return scheduling.Queue(metadata=meta.ObjectMeta(name=name), spec=scheduling.QueueSpec(**spec))
 
@@ -87,6 +137,7 @@ QUEUES = (
     queue("plain"),
     queue("d", deserved={"cpu": "4"}),
     queue("w", weight=3),
+    queue("none", weight=0),  # as good as not given
     queue("c", capability={"cpu": "4"}),
     queue("g", guarantee=scheduling.Guarantee(resource={"cpu": "1"})),
 )

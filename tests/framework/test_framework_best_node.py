@@ -1,5 +1,6 @@
 """BestNode chooses a position among the candidates it is shown."""
 
+import numpy as np
 import pytest
 
 from builders import Desk, group, node, pod
@@ -49,3 +50,17 @@ def test_a_position_that_nobody_was_shown_is_a_wrong_answer(position):
     assert made.world.binds == {}
     told = "\n".join(made.cache.record.trace())
     assert f"asked about 2 nodes, it chooses the one at position {position}" in told
+
+
+def test_the_scores_that_it_sees_are_those_of_all_plugins_together():
+    class Scoring(chooser(None)):
+        points = frozenset({"BestNode", "Score"})
+
+        def open(self, session):
+            session.score.add(lambda _, nodes: np.array([10.0, 9.0]) if len(nodes) == 2 else np.zeros(len(nodes)))
+            session.score.add(lambda _, nodes: np.arange(len(nodes)) * 5.0, normalise=lambda raw: raw)
+            session.best_node.add(lambda _subject, _nodes, scores: int(scores.argmax()))
+
+    made = Desk(TEXT, Scoring).feed(*(node(f"n{i}") for i in range(2)), group("g"), pod("p", "g", cpu="1"))
+    made.cycle()
+    assert made.world.binds == {"p": "n1"}
