@@ -158,9 +158,9 @@ class GangRules(Rules):
         return self.concerns_job(own, job) and not (job.preemptable_set and not job.preemptable)
 
     def _is_guarded(self, own: str, job: Job) -> bool:
-        """Tell whether the queue of a job may protect its pods."""
+        """Tell whether the queue of a job, which may be reclaimed from, may protect its pods."""
         owner = self.session.cluster.queues[job.queue]
-        return owner.name != own and (bool(owner.guarantee) or not owner.reclaimable)
+        return owner.name != own and bool(owner.guarantee)
 
     def asking(self, claimant: Task, domain: HyperNode | None = None) -> object:
         """Return what the functions are asked about: the whole gang."""
