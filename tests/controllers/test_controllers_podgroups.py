@@ -50,7 +50,8 @@ class World:
     """Answers the controllers as a cluster would; `failures` are the codes of the next answers, and nothing is done for those that have one."""
 
     def __init__(self, **options):
-        self.engine = engine.Engine(podgroups.controllers(**options))
+        self.complaints = []
+        self.engine = engine.Engine(podgroups.controllers(**options), complain=self.complaints.append)
         self.pods, self.groups = {}, {}
         self.failures = []
         self.now = 0
@@ -78,6 +79,7 @@ class World:
         self.now += later * 1_000_000
         while running.run_due(self.engine, self, lambda: requests.Moment(self.now)):
             pass
+        assert not self.complaints
         return self._done
 
     def perform(self, request):
@@ -180,6 +182,8 @@ def test_a_bare_pod_gets_a_group_of_its_own():
         pod(annotations={GROUP_NAME: "mine"}),
         pod(annotations={GROUP_NAME: 3}),
         pod(annotations={GROUP_NAME: "mine"}, owner="rs"),
+        pod(schedulingGroup={"podGroupName": "g"}),
+        pod(workloadRef={"name": "w"}),
     ],
 )
 def test_pods_of_others_and_pods_with_a_group_are_left_alone(manifest):
@@ -257,7 +261,19 @@ def test_every_sort_of_workload_is_inherited_from(kind):
 
 @pytest.mark.parametrize(
     ("text", "members"),
-    [("0", 0), ("7", 7), ("-1", 1), ("x", 1), ("1.5", 1), ("99999999999", 1), ("4294967296", 1), (3, 1), ("", 1)],
+    [
+        ("0", 0),
+        ("7", 7),
+        ("2147483647", 2147483647),
+        ("2147483648", 1),
+        ("-1", 1),
+        ("x", 1),
+        ("1.5", 1),
+        ("99999999999", 1),
+        ("4294967296", 1),
+        (3, 1),
+        ("", 1),
+    ],
 )
 def test_a_min_member_that_makes_no_sense_is_one(text, members):
     world = World()
@@ -340,6 +356,56 @@ def test_the_group_of_a_pod_that_is_resized_before_it_has_a_node_follows_it():
     placed["spec"]["containers"][0]["resources"]["requests"]["cpu"] = "4"
     world.add(kinds.POD, placed)
     assert world.settle() == []
+
+
+@pytest.mark.parametrize("why", ["another scheduler's", "a group that goes", "no group"])
+def test_the_group_of_a_resized_pod_is_left_alone_if_it_is_not_ours_or_goes(why):
+    world = World()
+    group = {"metadata": {"name": "podgroup-uid-p", "namespace": "a", "uid": "x"}, "spec": {"minMember": 1}}
+    if why == "a group that goes":
+        group["metadata"]["deletionTimestamp"] = "1970-01-01T00:00:01Z"
+    if why != "no group":
+        world.add(kinds.POD_GROUP, group)
+    named = {GROUP_NAME: "podgroup-uid-p"}
+    resized = pod(annotations=named, scheduler="other" if why == "another scheduler's" else "volcano")
+    resized["metadata"]["generation"] = 2
+    world.add(kinds.POD, resized)
+    changed = [each for each in world.settle() if isinstance(each, effects.Patch) and each.kind is kinds.POD_GROUP]
+    assert changed == []
+
+
+def test_nothing_is_done_about_a_group_that_goes():
+    world = World()
+    group = {
+        "metadata": {"name": "podgroup-rs", "namespace": "a", "uid": "x", "deletionTimestamp": "1970-01-01T00:00:01Z"}
+    }
+    world.add(kinds.POD_GROUP, {**group, "spec": {"minMember": 1}})
+    world.add(kinds.REPLICA_SET, workload())
+    world.add(kinds.POD, pod(owner="rs"))
+    assert world.settle() == []
+
+
+def test_the_group_of_a_workload_asks_for_what_the_first_of_its_pods_by_name_does():
+    world = World()
+    world.add(kinds.REPLICA_SET, workload())
+    larger = pod("p0", owner="rs", containers=[{"name": "c", "resources": {"requests": {"cpu": "3"}}}])
+    for each in (pod("p1", owner="rs"), larger):
+        world.add(kinds.POD, each)
+    world.settle()
+    assert world.groups["podgroup-rs"]["spec"]["minResources"]["cpu"] == "3"
+
+
+@pytest.mark.parametrize("each", podgroups.controllers(), ids=lambda each: f"{type(each).__name__} {each.kind.name}")
+def test_of_what_is_not_followed_only_that_it_comes_and_goes_is_looked_at(each):
+    same = {kind: each.is_same(kind, {}, {}) for kind in each.watched}
+    follows_pods = each.kind is kinds.POD
+    assert same == {kind: not (follows_pods and kind is kinds.POD) for kind in each.watched}
+
+
+@pytest.mark.parametrize(("kind", "concerned"), [(kinds.BATCH_JOB, [("a", "r")]), (kinds.REPLICA_SET, [])])
+def test_a_group_of_a_job_concerns_that_job(kind, concerned):
+    (ending,) = [each for each in podgroups.controllers() if each.kind is kinds.BATCH_JOB]
+    assert ending.concerns(kinds.POD_GROUP, pod("podgroup-x", owner="x", kind=kind), observed.Observed()) == concerned
 
 
 def test_scaling_to_nothing_deletes_the_group_and_back_creates_it():

@@ -43,6 +43,11 @@ GPU = {"nvidia.com/gpu": "1"}
             1,
             {"cpu": "1250m", "memory": "1Mi"},
         ),
+        (
+            {"containers": [], "initContainers": [container(memory="0"), container(cpu="1")]},
+            1,
+            {"cpu": "1", "memory": "0"},
+        ),
         ({"containers": [container(cpu="abc", memory="1Gi")]}, 1, {"memory": "1Gi"}),
         ({"containers": [container(cpu="-1", memory="1e30")]}, 1, {}),
         ({"containers": [container(cpu=2, memory=1.5)]}, 1, {"cpu": "2", "memory": "2"}),
@@ -94,3 +99,11 @@ def test_only_limits_count_as_limits_only():
         "pods": "1",
         "limits.cpu": "2",
     }
+
+
+@pytest.mark.parametrize(
+    ("name", "amount", "text"),
+    [("cpu", 1500, "1500m"), ("cpu", 2000, "2"), ("memory", 1024, "1Ki"), ("hugepages-2Mi", 2**21, "2Mi")],
+)
+def test_an_amount_is_written_as_kubernetes_does(name, amount, text):
+    assert usage.written(name, amount) == text

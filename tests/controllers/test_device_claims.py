@@ -237,3 +237,81 @@ def test_a_claim_of_that_name_which_is_somebody_elses_is_left_alone_and_told_of(
     cluster.settle()
     assert "ownerReferences" not in found(cluster, name)["metadata"]
     assert any("not owned by the pod" in each.note.message for each in cluster.events)
+
+
+# ---- one look
+
+
+def looked(controller, name, *objects):
+    known = observed.Observed()
+    for kind, manifest in objects:
+        known.feed(kind, "ADDED", manifest)
+    return controller.reconcile("a", name, known, None)
+
+
+def running(*, going=False, node="n", phase="Running", uid="u-p"):
+    made = pod(phase=phase)
+    made["metadata"] |= {"uid": uid} | ({"deletionTimestamp": "2026-01-01T00:00:00Z"} if going else {})
+    made["spec"] |= {"nodeName": node} if node else {}
+    return made
+
+
+def claim_of(made, owner="u-p"):
+    reference = {"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": owner, "controller": True}
+    found = claim(device_claims.name_of(made, "gpu"))
+    found["metadata"] |= {"uid": "c", "resourceVersion": "7", "ownerReferences": [reference]}
+    return found
+
+
+@pytest.mark.parametrize(
+    ("going", "node", "phase", "ended"),
+    [
+        (False, "n", "Running", False),
+        (True, "n", "Running", False),
+        (False, "", "Pending", False),
+        (True, "", "Pending", True),
+        (False, "n", "Succeeded", True),
+        (False, "n", "Failed", True),
+    ],
+)
+def test_a_pod_has_ended_or_will_never_begin(going, node, phase, ended):
+    made = running(going=going, node=node, phase=phase)
+    assert bool(device_claims.is_finished(made)) is ended
+    steps = looked(device_claims.PodClaims(), "p", (kinds.POD, made), (kinds.RESOURCE_CLAIM_TEMPLATE, TEMPLATE)).steps
+    assert bool(steps) is not (going or ended)
+
+
+@pytest.mark.parametrize(("owner", "told"), [("u-p", False), ("another", True)])
+def test_a_claim_that_is_there_is_named_if_it_is_the_pods_own(owner, told):
+    made = running()
+    there = claim_of(made, owner)
+    plan = looked(
+        device_claims.PodClaims(),
+        "p",
+        (kinds.POD, made),
+        (kinds.RESOURCE_CLAIM, there),
+        (kinds.RESOURCE_CLAIM_TEMPLATE, TEMPLATE),
+    )
+    listed = {"resourceClaimStatuses": [{"name": "gpu", "resourceClaimName": there["metadata"]["name"]}]}
+    assert [step.request.body for step in plan.steps] == ([] if told else [{"status": listed}])
+    assert [reason for _, reason, _ in plan.notes] == ["FailedResourceClaimCreation"] * told
+
+
+def test_a_pod_concerns_every_claim_that_it_names():
+    made = pod(
+        claims=[{"name": "a", "resourceClaimName": "x"}, "odd"],
+        resourceClaimStatuses=[{"name": "b", "resourceClaimName": "y"}, {"name": "c"}],
+        extendedResourceClaimStatus={"resourceClaimName": "z"},
+    )
+    found = device_claims.Claims().concerns(kinds.POD, made, observed.Observed())
+    assert found == [("a", "x"), ("a", "y"), ("a", "z")]
+
+
+def test_who_is_left_is_written_against_the_version_that_was_read():
+    made = running(phase="Succeeded")
+    used = claim_of(made)
+    used["status"] = {"allocation": GIVEN, "reservedFor": [{"resource": "pods", "name": "p", "uid": "u-p"}]}
+    steps = looked(
+        device_claims.Claims(), used["metadata"]["name"], (kinds.POD, made), (kinds.RESOURCE_CLAIM, used)
+    ).steps
+    assert steps[0].request.body["metadata"] == {"resourceVersion": "7"}

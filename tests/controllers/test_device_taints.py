@@ -60,6 +60,7 @@ def done(*objects, now=NOW):
         (slice_of(), rule(driver="d", pool="p", device="g0"), claim()),
         (slice_of(TAINT), claim({"key": "k", "operator": "Equal", "value": "other"})),
         (slice_of(TAINT), claim({"operator": "Exists", "effect": "NoSchedule"})),
+        (slice_of(TAINT), claim({"key": "other", "operator": "Exists"})),
         (slice_of(TAINT), claim({"operator": "Exists", "tolerationSeconds": 0})),
     ],
 )
@@ -69,6 +70,7 @@ def test_a_pod_says_why_and_goes(objects):
     assert (condition["type"], condition["reason"]) == ("DisruptionTarget", "DeletionByDeviceTaintManager")
     assert condition["message"] == "Device Taint manager: device d/p/g0 is tainted k:NoExecute"
     assert told.request.body["metadata"] == {"resourceVersion": "1"}  # or a condition that came meanwhile would be lost
+    assert told.request.subresource == "status"
     assert isinstance(deleted.request, Delete)
     assert (deleted.request.name, deleted.request.uid) == ("p", "u-p")
 

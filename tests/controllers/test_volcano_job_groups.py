@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 
 import pytest
@@ -52,7 +53,7 @@ def first_members(roles, minimum):
     return taken
 
 
-@pytest.mark.parametrize("priorities", [("", ""), ("low", "high"), ("high", "low")])
+@pytest.mark.parametrize("priorities", [("", ""), ("", "low"), ("low", "high"), ("high", "low")])
 def test_a_group_asks_for_what_its_first_members_need(priorities):
     for first, second, minimum in itertools.product([None, 0, 1], [None, 1, 2], range(9)):
         roles = [("v", 2, first, priorities[0]), ("w", 5, second, priorities[1])]
@@ -169,3 +170,88 @@ def test_no_more_than_a_thousand_pods_are_made_in_one_look_whichever_tasks_they_
     staffing = syncing.staff(made, members.Members(made, []), maker, Observed())
     roles = [each.request.manifest["metadata"]["name"].split("-")[1] for each in staffing.creations]
     assert (roles.count("v"), roles.count("w"), staffing.is_partial) == (700, 300, True)
+
+
+@pytest.mark.parametrize(
+    ("least", "partition", "minimum"),
+    [
+        (None, None, 4),
+        (None, {"totalPartitions": 2, "partitionSize": 2, "minPartitions": 1}, 2),
+        (None, {"totalPartitions": 2, "partitionSize": 2}, 4),
+        (3, {"totalPartitions": 2, "partitionSize": 2, "minPartitions": 1}, 3),
+        (3, None, 3),
+    ],
+)
+def test_a_group_wants_of_a_task_what_it_says_else_its_fewest_partitions_else_all(least, partition, minimum):
+    asked = task("w", 4, least) | ({} if partition is None else {"partitionPolicy": partition})
+    assert group_of(job(asked, minAvailable=1))["spec"]["minTaskMember"] == {"w": minimum}
+
+
+@pytest.mark.parametrize(
+    ("present", "patch"),
+    [
+        ({}, None),
+        ({"minMember": 2}, {"minMember": 1}),
+        ({"minTaskMember": {"w": 2, "old": 1}}, {"minTaskMember": {"w": 1, "old": None}}),
+        ({"minTaskMember": None}, {"minTaskMember": {"w": 1}}),
+        ({"subGroupPolicy": [{"name": "w"}]}, {"subGroupPolicy": []}),
+        ({"minResources": {"cpu": "1"}}, {"minResources": {"cpu": None, "count/pods": "1", "pods": "1"}}),
+        ({"queue": "other", "networkTopology": {"mode": "soft"}}, None),  # these are not changed once it is there
+    ],
+)
+def test_a_group_is_brought_up_to_date_in_what_its_job_may_change(present, patch):
+    plain = {"name": "w", "replicas": 1, "template": {"spec": {}}}
+    made = job(plain, minAvailable=1)
+    spec = group_of(made)["spec"] | present
+    group = {"metadata": {"name": "j-u", "namespace": "a", "uid": "g"}, "spec": spec}
+    steps = pod_groups.keep(made, group, Observed())
+    assert [each.request.body for each in steps] == ([] if patch is None else [{"spec": patch}])
+
+
+VOLUMES = [{"volumeClaimName": "c", "mountPath": "/first"}, {"volumeClaimName": "c", "mountPath": "/second"}]
+
+
+class Adding:
+    """Adds a variable to every container."""
+
+    def complete(self, made, place):
+        made["spec"]["containers"][0]["env"] = [{"name": "X", "value": str(place.index)}]
+
+
+@pytest.mark.parametrize("plugins", [(), (Adding(),)])
+@pytest.mark.parametrize("volumes", [[], VOLUMES])
+def test_a_pod_is_completed_by_volumes_and_plugins_and_its_template_stays_as_it_is(volumes, plugins):
+    role = task("w", 2)
+    before = copy.deepcopy(role["template"])
+    made = job(role, volumes=volumes)
+    found = pod_making.PodMaker(made, "g", plugins, forwarded=False).make(made.roles[0], 1, replaces_evicted=False)
+    (container,) = found["spec"]["containers"]
+    assert [each["mountPath"] for each in container.get("volumeMounts", [])] == (["/first"] if volumes else [])
+    claims = [each["persistentVolumeClaim"]["claimName"] for each in found["spec"].get("volumes", [])]
+    assert claims == (["c"] if volumes else [])
+    assert container.get("env", []) == ([{"name": "X", "value": "1"}] if plugins else [])
+    assert role["template"] == before
+
+
+@pytest.mark.parametrize(("length", "labelled"), [(1, True), (63, True), (64, False)])
+def test_a_pod_is_labelled_with_a_queue_whose_name_a_label_can_hold(length, labelled):
+    made = job(task("w", 1), queue="q" * length)
+    metadata = pod_making.PodMaker(made, "g", (), forwarded=False).make(made.roles[0], 0, replaces_evicted=False)[
+        "metadata"
+    ]
+    assert ("volcano.sh/queue-name" in metadata["labels"]) is labelled
+    assert metadata["annotations"]["volcano.sh/queue-name"] == "q" * length
+
+
+BUDGETS = ("volcano.sh/jdb-min-available", "volcano.sh/jdb-max-unavailable")
+
+
+@pytest.mark.parametrize(
+    ("stated", "copied"), [((), ()), (BUDGETS[:1], BUDGETS[:1]), (BUDGETS[1:], BUDGETS[1:]), (BUDGETS, BUDGETS[:1])]
+)
+def test_a_pod_has_one_of_the_budgets_of_its_job(stated, copied):
+    made = job(task("w", 1), annotations=dict.fromkeys(stated, "1"))
+    metadata = pod_making.PodMaker(made, "g", (), forwarded=False).make(made.roles[0], 0, replaces_evicted=False)[
+        "metadata"
+    ]
+    assert {key for key in BUDGETS if key in metadata["annotations"]} == set(copied)

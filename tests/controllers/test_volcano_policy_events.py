@@ -152,3 +152,42 @@ def test_a_pod_goes_that_was_made_before_the_last_restart_and_has_not_ended_or_i
     assert [each.request.name for each in deletions if isinstance(each.request, Delete)] == [name] * (
         goes and not going
     )
+
+
+def by_code(code, *events, **more):
+    return {"exitCode": code, "action": "RestartJob", **({"events": list(events)} if events else {}), **more}
+
+
+@pytest.mark.parametrize(
+    ("stated", "code", "heard"),
+    [
+        (by_code(3), 3, True),
+        (by_code(3), 4, False),
+        (by_code(3), 0, False),
+        (by_code(0), 0, False),  # nobody has failed with it
+        (by_code(3, "PodFailed"), 4, True),
+        (policy("PodFailed"), 0, True),
+        (policy("PodEvicted"), 3, False),
+        (policy("PodEvicted"), 0, False),
+    ],
+)
+def test_a_policy_speaks_of_its_events_and_of_its_exit_code(stated, code, heard):
+    told = answers(job(stated), pod("j-w-0", ended=1, code=code))
+    assert len(told) == heard
+
+
+@pytest.mark.parametrize(("timeout", "heard"), [(None, False), ("5s", True)])
+@pytest.mark.parametrize("event", ["PodPending", "*"])
+def test_that_a_pod_is_pending_is_heard_only_after_a_while(timeout, heard, event):
+    more = {} if timeout is None else {"timeout": timeout}
+    told = [each.occurrence.event for each in answers(job(policy(event, **more)), pod("j-w-0", "Pending"))]
+    assert ("PodPending" in told) is heard
+
+
+def test_of_a_task_that_is_completed_the_pod_that_ended_last_is_told_of():
+    pods = [pod("j-w-0", "Succeeded", ended=9), pod("j-w-1", "Succeeded", ended=5)]
+    (told,) = answers(job(policy("TaskCompleted"), roles=("w",)), *pods)
+    assert (told.occurrence.member.name, told.due) == ("j-w-0", NOW + 9 * SECOND)
+    unknown = [pod("j-w-0", "Succeeded", ended=9), pod("j-w-1", "Succeeded")]
+    (told,) = answers(job(policy("TaskCompleted"), roles=("w",)), *unknown)
+    assert told.occurrence.member.name == "j-w-0"

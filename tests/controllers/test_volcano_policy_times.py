@@ -41,6 +41,14 @@ def test_what_was_noted_by_a_clock_that_is_ahead_is_noted_anew():
     assert (answer.due, answer.unstamped) == (NOW + 10 * SECOND, True)
 
 
+def test_what_is_noted_at_this_very_moment_is_noted_once():
+    found = job("TaskFailed", 10)
+    (answer,) = policies.answers(
+        found, members.Members(found, [pod("TaskFailed", None, 5)]), None, Moment(NOW + 5 * SECOND)
+    )
+    assert (answer.due, answer.unstamped) == (NOW + 15 * SECOND, False)
+
+
 @given(st.sampled_from(["PodFailed", "TaskFailed"]), SECONDS, SECONDS, SECONDS, st.sampled_from([1.0, 10.0]))
 def test_a_timeout_counts_from_what_the_pod_says_else_from_what_was_noted_on_it_else_from_now(
     event, timeout, ended, noted, speed

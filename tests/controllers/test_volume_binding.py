@@ -61,6 +61,7 @@ SLOW = {"storageClassName": "slow"}
         ({"size": "5Gi"}, {"size": "4Gi"}, False),
         ({"size": "5Gi"}, {"size": "6Gi"}, True),
         ({"size": "nonsense"}, {}, True),
+        ({"size": "nonsense"}, {"size": "0"}, True),
         ({}, {"size": "nonsense"}, False),
         ({"accessModes": ["ReadWriteMany"]}, {}, False),
         ({"accessModes": ["ReadWriteOnce", "ReadOnlyMany"]}, {}, True),
