@@ -16,6 +16,7 @@ from pumice.controllers.queueing import running
 from pumice.controllers.queueing.observed import Observed
 from pumice.controllers.queueing.requests import Moment
 from pumice.controllers.volcano.hyper_nodes import aligning, counting, ufm
+from pumice.controllers.volcano.hyper_nodes import labels as labelling
 from pumice.controllers.volcano.hyper_nodes import settings as reading
 from pumice.controllers.volcano.hyper_nodes.controlling import Discovery
 from pumice.controllers.volcano.hyper_nodes.counting import HyperNodeCounts
@@ -48,6 +49,10 @@ def config_map(*sources):
 def by_labels(**types):
     kinds_of = {name: [{"nodeLabel": key} for key in (*keys, "kubernetes.io/hostname")] for name, keys in types.items()}
     return {"source": "label", "enabled": True, "config": {"networkTopologyTypes": kinds_of}}
+
+
+def types_of(entries):
+    return {"source": "label", "enabled": True, "config": {"networkTopologyTypes": {"t": entries}}}
 
 
 BY_UFM = {
@@ -113,6 +118,8 @@ def _run(world):
         ([member("HyperNode", exactMatch={"name": "n1"}), member(exactMatch={"name": "n1"})], 2),
         ([member("HyperNode", regexMatch={"pattern": "."})], 0),
         ([member(regexMatch={"pattern": ""}), member(regexMatch={"pattern": 5})], 0),
+        ([member(exactMatch={"name": ""}), member(exactMatch={"name": 5})], 0),
+        ([member(exactMatch={"name": ""}, labelMatch={"matchLabels": {"rack": "r1"}})], 2),
         ([None, 3, {"selector": 4}], 0),
     ],
 )
@@ -167,6 +174,10 @@ def test_sources_are_read():
         ({**BY_UFM, "config": {}}, "endpoint: write a URL"),
         ({**BY_UFM, "config": {"endpoint": "ufm"}}, "endpoint: write a URL"),
         ({**BY_UFM, "credentials": {}}, "name the Secret"),
+        ({**BY_UFM, "credentials": {"secretRef": {"name": ""}}}, "name the Secret"),
+        ({**BY_UFM, "credentials": {"secretRef": {"name": 5}}}, "name the Secret"),
+        (types_of([{"nodeLabel": ""}, {"nodeLabel": "b"}]), "write a list of nodeLabel"),
+        (types_of([{"nodeLabel": 5}, {"nodeLabel": "b"}]), "write a list of nodeLabel"),
         ({**BY_UFM, "interval": "often"}, "interval"),
         ({**BY_UFM, "interval": "1ms"}, "shorter than a second"),
     ],
@@ -176,6 +187,11 @@ def test_what_is_wrong_with_a_source_is_said_and_costs_the_others_nothing(source
     assert len(found.problems) == 1
     assert says in found.problems[0]
     assert found.labels is not None
+
+
+def test_a_fabric_manager_may_be_asked_once_a_second():
+    found = reading.read(config_map({**BY_UFM, "interval": "1s"}))
+    assert (found.ufm.interval, found.problems) == (duration.SECOND, ())
 
 
 def test_a_text_that_is_no_yaml_is_said_with_its_line():
@@ -424,3 +440,106 @@ def test_another_config_map_that_names_sources_is_none():
     known.feed(kinds.CONFIG_MAP, "ADDED", config_map(by_labels(t=["zone"])))
     assert len(found.reconcile(*PLACE, known, Moment(0)).steps) == 1
     assert list(found.concerns(kinds.NODE, node("n1"), known)) == [PLACE]
+
+
+# ---- names
+
+
+def named_by_labels(*nodes, present=(), keys=("rack",)):
+    """Give the members of each HyperNode by its name."""
+    known = Observed()
+    for each in nodes:
+        known.feed(kinds.NODE, "ADDED", each)
+    for each in present:
+        known.feed(kinds.HYPER_NODE, "ADDED", each)
+    found, problems = labelling.wanted(reading.LabelSource(types={"t": keys}), known)
+    assert problems == []
+    return {each.name: list(each.members) for each in found}
+
+
+def from_labels(name, value, key="rack"):
+    return hyper_node(name, labels={key: value, names.NETWORK_TOPOLOGY_SOURCE: "label"})
+
+
+def test_a_new_name_follows_from_type_tier_and_value_and_stays_the_same_from_version_to_version():
+    assert named_by_labels(node("n1", rack="b")) == {"hypernode-t-tier1-4g99x": ["n1"]}
+
+
+def test_two_values_whose_names_would_be_one_have_two():
+    found = named_by_labels(node("n1", rack="v1371"), node("n2", rack="v2119"))
+    assert sorted(found.values()) == [["n1"], ["n2"]]
+    assert found["hypernode-t-tier1-82885"] == ["n1"]
+
+
+@pytest.mark.parametrize("value", ["", 5, None])
+def test_a_node_whose_label_says_nothing_is_in_no_hyper_node(value):
+    nodes = node("n1", rack=value, zone="z"), node("n2", rack="b")
+    assert named_by_labels(*nodes, keys=("rack", "zone")) == {"hypernode-t-tier1-4g99x": ["n2"]}
+
+
+@pytest.mark.parametrize(
+    ("present", "kept"),
+    [
+        (from_labels("hypernode-t-tier1-mine", "b"), True),
+        (from_labels("hypernode-u-tier1-mine", "b"), False),  # of another type
+        (from_labels("hypernode-t-tier2-mine", "b"), False),
+        (from_labels("hypernode-t-tier1-mine", "c"), False),
+        (from_labels("hypernode-t-tier1-mine", 5), False),
+        (from_labels("hypernode-t-tier1-mine", "b", "zone"), False),
+    ],
+)
+def test_a_hyper_node_of_this_type_tier_and_value_keeps_its_name(present, kept):
+    found = named_by_labels(node("n1", rack="b"), present=[present])
+    assert list(found) == ["hypernode-t-tier1-mine" if kept else "hypernode-t-tier1-4g99x"]
+
+
+@pytest.mark.parametrize(("there", "name"), [("a", "r6v59"), ("gone", "4g99x")])
+def test_a_name_that_another_value_keeps_is_given_to_no_new_one(there, name):
+    """Somebody has given the name that follows from the value b to another one."""
+    present = from_labels("hypernode-t-tier1-4g99x", there)
+    found = named_by_labels(node("n1", rack="b"), node("n2", rack="a"), present=[present])
+    assert found[f"hypernode-t-tier1-{name}"] == ["n1"]
+    assert len(found) == 2
+
+
+def leaves(told, **present):
+    known = Observed()
+    for name, members in present.items():
+        listed = [member(exactMatch={"name": each}) for each in members]
+        made = hyper_node(name.replace("_", "-"), *listed, labels={names.NETWORK_TOPOLOGY_SOURCE: "ufm"})
+        known.feed(kinds.HYPER_NODE, "ADDED", made)
+    return {each.name: "".join(each.members) for each in ufm.wanted(told, known) if each.tier == 1}
+
+
+@pytest.mark.parametrize(
+    ("groups", "named"),
+    [
+        (("abc", "d"), {"leaf-hn-0": "abc", "leaf-hn-1": "d"}),
+        (("a", "bc", "d"), {"leaf-hn-0": "bc", "leaf-hn-1": "d", "leaf-hn-2": "a"}),  # most of its hosts
+        (("abcd",), {"leaf-hn-0": "abcd"}),
+        (("ad", "x"), {"leaf-hn-0": "ad", "leaf-hn-1": "x"}),  # of two that are equally much in it the first
+        (("a", "b"), {"leaf-hn-0": "a", "leaf-hn-1": "b"}),
+        (("da", "xy"), {"leaf-hn-0": "ad", "leaf-hn-1": "xy"}),
+    ],
+)
+def test_a_leaf_goes_on_as_the_group_that_has_most_of_its_hosts(groups, named):
+    told = links(*((host, f"l{place}") for place, group in enumerate(groups) for host in group))
+    assert leaves(told, leaf_hn_0="abc", leaf_hn_1="d") == named
+    assert leaves(told, leaf_hn_0="abc", leaf_hn_1="d", other="xyz") == named
+
+
+def test_of_two_leaves_that_become_one_the_first_by_name_goes_on():
+    assert leaves(links(("a", "l"), ("b", "l")), leaf_hn_0="b", leaf_hn_1="a") == {"leaf-hn-0": "ab"}
+
+
+@pytest.mark.parametrize(("length", "left_out"), [(253, 0), (254, 1)])
+def test_a_host_has_a_name_that_a_node_can_have(length, left_out):
+    assert links(("n" * length, "l")).left_out == left_out
+
+
+@pytest.mark.parametrize(("source", "again"), [(BY_UFM, 10), (by_labels(t=["zone"]), None)])
+def test_a_fabric_managers_answer_is_looked_for_every_ten_seconds(source, again):
+    known = Observed()
+    known.feed(kinds.CONFIG_MAP, "ADDED", config_map(source))
+    plan = Discovery(PLACE).reconcile(*PLACE, known, Moment(duration.HOUR))
+    assert plan.again == (None if again is None else duration.HOUR + again * duration.SECOND)

@@ -98,6 +98,7 @@ def due_after(written, now, *changes, groups=0, busy=False):
         (100, 100.5, [], 101),  # a second between two writes
         (None, 100.5, [], 100.5),
         (100, 101.5, [], 101.5),
+        (100, 101, [100], 102),
         (100, 101.2, [99], 101.2),  # that was written
         (100, 101.2, [100], 102),  # a second from when it may have been at the latest
         (100, 103.5, [102], 104),
@@ -117,3 +118,123 @@ def test_counts_wait_until_nothing_has_changed_for_a_pause_and_no_more_than_thre
 )
 def test_the_pause_grows_with_the_groups_there_are_and_is_longest_while_there_is_much_to_do(groups, busy, pause):
     assert due_after(100, 100, groups=groups, busy=busy) == pytest.approx(100 + pause)
+
+
+# ---- what is written
+
+
+NOW = 1_700_000_000 * duration.SECOND
+
+
+def seconds(after):
+    return timestamp.format_timestamp(NOW + after * duration.SECOND)
+
+
+def counted(phase="Running", reason="", message="", *, written=0, created=-60, **status):
+    """Give a Job of one pod, of which its status says that it succeeded."""
+    state = {"phase": phase, "reason": reason, "message": message, "lastTransitionTime": seconds(written)}
+    listed = {"w": {"phase": {"Succeeded": 1}}}
+    stated = {"state": state, "succeeded": 1, "taskStatusCount": listed, "minAvailable": 1, **status}
+    metadata = {
+        "name": "j",
+        "namespace": "a",
+        "uid": "u",
+        "resourceVersion": "7",
+        "creationTimestamp": seconds(created),
+    }
+    spec = {"tasks": [{"name": "w", "replicas": 1}], "minAvailable": 1}
+    return reading.Job({"metadata": metadata, "spec": spec, "status": stated})
+
+
+def one_pod(job, phase="Succeeded"):
+    said = {"volcano.sh/job-name": "j", "volcano.sh/task-spec": "w", "volcano.sh/job-version": "0"}
+    metadata = {"name": "j-w-0", "namespace": "a", "annotations": said, "creationTimestamp": seconds(-60)}
+    return members.Members(job, [{"metadata": metadata, "status": {"phase": phase}}] if phase else [])
+
+
+def written(job, found, *, after=60, **said):
+    """Give what is written of a Job, None if nothing is for now."""
+    moment = Moment(NOW + after * duration.SECOND)
+    steps, _ = statuses.write(job, found, statuses.unchanged(job, **said), moment, groups=0)
+    return steps[0].request.body if steps else None
+
+
+@pytest.mark.parametrize(
+    ("status", "differs"),
+    [
+        ({}, False),
+        ({"succeeded": 0}, True),
+        ({"failed": 1}, True),
+        ({"terminating": 1}, True),
+        ({"taskStatusCount": {}}, True),
+        ({"minAvailable": 2}, True),
+    ],
+)
+def test_a_status_is_written_if_any_of_it_is_another(status, differs):
+    job = counted(**status)
+    body = written(job, one_pod(job))
+    assert (body is not None) is differs
+    assert body is None or body["metadata"] == {
+        "resourceVersion": "7"
+    }  # by whom it was changed since was not reckoned with
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "waits"),
+    [
+        ("", "Unschedulable", True),
+        ("Unschedulable", "", True),
+        ("Unschedulable", "Unschedulable", True),
+        ("", "FailedCreate", False),
+        ("FailedCreate", "", False),
+        ("FailedCreate", "Unschedulable", False),
+        ("Unschedulable", "FailedCreate", False),
+        ("FailedCreate", "FailedCreate", False),
+    ],
+)
+def test_that_a_job_waits_for_its_group_is_no_more_urgent_than_its_counts(before, now, waits):
+    job = counted("Pending", before, "old")
+    assert (written(job, one_pod(job), after=0, reason=now, message="new") is None) is waits
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "changed"),
+    [
+        ("Running", "Running", 60),
+        ("Running", "Completed", 60),
+        ("Completed", "Completed", 0),
+        ("Aborting", "Aborting", 60),
+    ],
+)
+def test_what_has_ended_ended_then_and_all_else_is_as_of_now(before, now, changed):
+    job = counted(before, terminating=1)
+    status = written(job, one_pod(job), phase=now)["status"]
+    assert status.get("state", {}).get("lastTransitionTime", seconds(0)) == seconds(changed)
+    (last,) = [each for each in status["conditions"] if each["status"] == now]
+    assert last["lastTransitionTime"] == seconds(changed)
+
+
+@pytest.mark.parametrize(
+    ("phase", "created", "ran"),
+    [
+        ("Running", -60, None),
+        ("Pending", -60, None),
+        ("Completed", -60, "2m0s"),
+        ("Failed", 0, "1m0s"),
+        ("Aborted", 100, "0s"),
+        ("Restarting", -60, "2m0s"),
+    ],
+)
+def test_how_long_a_job_ran_is_told_when_it_neither_waits_nor_runs(phase, created, ran):
+    job = counted("Terminating", created=created, runningDuration="9s")
+    assert written(job, one_pod(job), phase=phase)["status"]["runningDuration"] == ran
+
+
+@pytest.mark.parametrize(
+    ("phase", "kept"),
+    [("Completed", True), ("Failed", True), ("Terminated", True), ("Running", False), ("Aborted", False)],
+)
+def test_counts_of_the_end_are_kept_of_what_has_ended(phase, kept):
+    job = counted(phase)
+    body = written(job, one_pod(job, ""))
+    assert (body is None) is kept

@@ -11,7 +11,16 @@ from builders import NOW, SECOND, stamp
 from pumice.api import kinds
 from pumice.controllers.queueing import requests
 from pumice.controllers.queueing.observed import Observed
-from pumice.controllers.volcano.jobs import expiring, killing, members, pod_groups, pod_making, reading, syncing
+from pumice.controllers.volcano.jobs import (
+    expiring,
+    killing,
+    members,
+    pod_groups,
+    pod_making,
+    reading,
+    states,
+    syncing,
+)
 
 
 def task(name, replicas, least=None, priority=""):
@@ -255,3 +264,89 @@ def test_a_pod_has_one_of_the_budgets_of_its_job(stated, copied):
         "metadata"
     ]
     assert {key for key in BUDGETS if key in metadata["annotations"]} == set(copied)
+
+
+# ---- who may begin
+
+
+def depending(*names, least=(None, None), iteration=None):
+    first, second = least
+    depends = {"name": list(names)} | ({} if iteration is None else {"iteration": iteration})
+    return job(task("w", 2, first), task("x", 2, second), {**task("v", 1), "dependsOn": depends})
+
+
+@pytest.mark.parametrize(
+    ("made", "running", "begins"),
+    [
+        (depending(), (), True),
+        (depending("w"), (), True),  # one that says no least is ready at once
+        (depending("w", least=(2, None)), ("j-w-0",), False),
+        (depending("w", least=(2, None)), ("j-w-0", "j-w-1"), True),
+        (depending("w", least=(1, None)), ("j-w-0", "j-w-1"), True),
+        (depending("w", least=(0, None)), (), True),
+        (depending("nobody"), (), False),
+        (depending("w", "x", least=(1, 1)), ("j-w-0",), False),
+        (depending("w", "x", least=(1, 1)), ("j-w-0", "j-x-0"), True),
+        (depending("w", "x", least=(1, 1), iteration="all"), ("j-w-0",), False),
+        (depending("w", "x", least=(1, 1), iteration="any"), ("j-w-0",), True),
+        (depending("w", "x", least=(1, 1), iteration="any"), ("j-x-0",), True),
+        (depending("w", "x", least=(1, 1), iteration="any"), (), False),
+        (depending("w", "nobody", least=(1, 1), iteration="any"), ("j-w-0",), True),
+        (depending("w", least=(1, None), iteration="any"), (), False),
+    ],
+)
+def test_a_task_begins_when_all_it_depends_on_are_ready_or_any_if_it_says_so(made, running, begins):
+    there = [pod(name, 0) for name in running]
+    for each in there:
+        each["status"]["containerStatuses"] = [{"ready": True}]
+    maker = pod_making.PodMaker(made, "g", (), forwarded=False)
+    staffing = syncing.staff(made, members.Members(made, there), maker, Observed())
+    created = [each.request.manifest["metadata"]["name"] for each in staffing.creations]
+    assert ("j-v-0" in created) is begins
+
+
+def test_what_is_made_in_one_look_ends_with_a_thousand_pods():
+    made = job(task("v", 1000), task("w", 5), task("x", 5))
+    maker = pod_making.PodMaker(made, "g", (), forwarded=False)
+    assert len(syncing.staff(made, members.Members(made, []), maker, Observed()).creations) == 1000
+
+
+@pytest.mark.parametrize(
+    ("least", "going", "phase"),
+    [(3, 0, "Pending"), (3, 1, "Pending"), (3, 2, "Restarting"), (1, 3, "Pending"), (1, 4, "Restarting")],
+)
+def test_a_restart_is_over_when_enough_of_its_pods_do_not_go_any_more(least, going, phase):
+    made = job(task("w", 4), minAvailable=least, maxRetry=9, status={"state": {"phase": "Restarting"}})
+    there = [pod(f"j-w-{index}", 0) for index in range(4)]
+    for each in there[:going]:
+        each["metadata"]["deletionTimestamp"] = stamp(1)
+    assert states.moved(made, members.Members(made, there)) == phase
+
+
+# ---- reading
+
+
+def manifest_of(uid="u", generation=1, replicas=1):
+    metadata = {"name": "j", "namespace": "a"}
+    metadata |= {"uid": uid} if uid else {}
+    metadata |= {"generation": generation} if generation else {}
+    return {"metadata": metadata, "spec": {"tasks": [{"name": "w", "replicas": replicas}]}}
+
+
+@pytest.mark.parametrize(
+    ("second", "same"),
+    [
+        (manifest_of(), True),
+        (manifest_of(generation=2), False),
+        (manifest_of("v"), False),
+        (manifest_of(generation=None), False),
+        (manifest_of(None), False),
+    ],
+)
+def test_what_a_job_asks_for_is_read_once_for_each_of_its_generations(second, same):
+    reader = reading.Reader()
+    first = reader.read(manifest_of())
+    assert (reader.read(second).asked is first.asked) is same
+    for uid, generation in ((None, 1), ("u", None), (None, None)):
+        sizes = [reader.read(manifest_of(uid, generation, replicas)).replicas for replicas in (1, 2)]
+        assert sizes == [1, 2]  # nobody knows whether they are the same

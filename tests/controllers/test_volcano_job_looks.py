@@ -517,3 +517,17 @@ def test_orders_wait_in_the_order_in_which_they_were_given():
     going["metadata"] |= GOING
     observed.feed(kinds.COMMAND, "ADDED", going)
     assert [each["metadata"]["name"] for each in commands.waiting("a", "j", observed)] == ["c", "a", "b"]
+
+
+@pytest.mark.parametrize(("annotated", "writes"), [(False, True), (True, False)])
+@pytest.mark.parametrize("extends", [False, True])
+def test_a_job_in_a_queue_of_other_clusters_says_once_that_it_is_forwarded(annotated, writes, extends):
+    made = settled()
+    made["metadata"]["annotations"] = {names.JOB_FORWARDING: "true"} if annotated else {}
+    observed = known(made, pod(0), pod(1))
+    clusters = {"spec": {"extendClusters": [{"name": "x"}]}} if extends else {}
+    observed.feed(kinds.QUEUE, "MODIFIED", {"metadata": {"name": "default", "resourceVersion": "9"}, **clusters})
+    plan = Jobs().reconcile("a", "j", observed, Moment(AT))
+    told = [each.request.body for each in plan.steps]
+    said_so = {"metadata": {"annotations": {names.JOB_FORWARDING: "true"}}}
+    assert told == ([said_so] if extends and writes else [])
