@@ -518,7 +518,7 @@ def leaves(told, **present):
         (("a", "bc", "d"), {"leaf-hn-0": "bc", "leaf-hn-1": "d", "leaf-hn-2": "a"}),  # most of its hosts
         (("abcd",), {"leaf-hn-0": "abcd"}),
         (("ad", "x"), {"leaf-hn-0": "ad", "leaf-hn-1": "x"}),  # of two that are equally much in it the first
-        (("a", "b"), {"leaf-hn-0": "a", "leaf-hn-1": "b"}),
+        (("a", "b", "x"), {"leaf-hn-0": "a", "leaf-hn-1": "b", "leaf-hn-2": "x"}),
         (("da", "xy"), {"leaf-hn-0": "ad", "leaf-hn-1": "xy"}),
     ],
 )

@@ -531,3 +531,90 @@ def test_a_job_in_a_queue_of_other_clusters_says_once_that_it_is_forwarded(annot
     told = [each.request.body for each in plan.steps]
     said_so = {"metadata": {"annotations": {names.JOB_FORWARDING: "true"}}}
     assert told == ([said_so] if extends and writes else [])
+
+
+# ---- what is said of a Job at work
+
+
+def status_of(plan):
+    written = [
+        step.request.body["status"] for step in plan.steps if getattr(step.request, "subresource", "") == "status"
+    ]
+    return written[0] if written else {}
+
+
+@pytest.mark.parametrize(("phase", "stays"), [("", "Pending"), ("Pending", "Pending"), ("Running", "Running")])
+def test_a_job_that_is_stuck_says_why_in_the_phase_that_it_has(phase, stays):
+    made = job(phase)
+    made["spec"]["queue"] = "nowhere"
+    plan = looked(made, pod(0))
+    state = status_of(plan)["state"]
+    assert state.get("phase", phase) == stays
+    assert (state["reason"], state["message"]) == ("QueueNotFound", "queue nowhere does not exist")
+    assert plan.stuck == "queue nowhere does not exist"
+
+
+@pytest.mark.parametrize(("phase", "told"), [("Pending", True), ("Running", False)])
+def test_why_its_group_waits_is_the_reason_of_a_job_that_is_pending(phase, told):
+    made = job(phase)
+    observed = known(made, pod(0), pod(1, "Pending" if phase == "Pending" else "Running"))
+    made["status"]["state"]["message"] = ""
+    if phase == "Pending":
+        made["spec"]["minAvailable"] = 2
+    waits = {
+        "type": "Unschedulable",
+        "status": "True",
+        "message": "queue q is closed; 2/2 tasks in gang unschedulable: x",
+    }
+    waiting = group(2, resourceVersion="9") | {"status": {"phase": "Inqueue", "conditions": [waits]}}
+    observed.feed(kinds.POD_GROUP, "MODIFIED", waiting)
+    plan = Jobs().reconcile("a", "j", observed, Moment(AT))
+    state = status_of(plan).get("state", {})
+    assert (state.get("reason"), state.get("message")) == (
+        ("Unschedulable", "queue q is closed") if told else (None, None)
+    )
+
+
+@pytest.mark.parametrize(
+    ("end", "spec", "phase", "message"),
+    [
+        ("Failed", {}, "Failed", "0 of 2 pods succeeded, 2 failed; minAvailable is 1"),
+        ("Failed", {"minSuccess": 2}, "Failed", "0 of 2 pods succeeded, 2 failed; minAvailable is 1, minSuccess 2"),
+        ("Succeeded", {}, "Completed", None),
+    ],
+)
+def test_a_job_that_has_ended_says_why_and_nothing_of_plugins_any_more(end, spec, phase, message):
+    made = job("Running")
+    made["spec"] |= spec
+    status = status_of(looked(made, pod(0, end), pod(1, end)))
+    state = status["state"]
+    assert (state["phase"], state["message"]) == (phase, message)
+    assert state.get("reason") == ("NotEnoughSucceeded" if phase == "Failed" else None)
+    assert status["version"] == 3
+    assert status["controlledResources"] == {"plugin-svc": None}
+
+
+def test_what_a_job_has_of_plugins_that_it_names_no_more_is_taken_off_its_status_and_claims_stay():
+    made = settled()
+    made["status"]["controlledResources"] = {"plugin-svc": "svc", "volume-pvc-c": "c"}
+    made["spec"]["plugins"] = {"env": []}
+    assert status_of(looked(made, pod(0), pod(1)))["controlledResources"] == {"plugin-svc": None, "plugin-env": "env"}
+
+
+@pytest.mark.parametrize(("counted", "announced"), [(0, True), (1, False)])
+def test_a_policy_that_waits_is_announced_when_the_status_first_counts_what_it_is_about(counted, announced):
+    made = with_policies(settled(), policy("PodFailed", "AbortJob", 60))
+    made["status"] |= {"running": 2, "failed": counted}
+    plan = looked(made, failed(0, 90), pod(1))
+    (said_of,) = [step.said for step in plan.steps if getattr(step.request, "subresource", "") == "status"]
+    assert said_of == (("ExecuteAction", "Execute action AbortJob after 1m0s") if announced else None)
+
+
+def test_a_claim_is_named_against_the_version_that_was_read():
+    made = job("Pending")
+    made["metadata"]["resourceVersion"] = "7"
+    made["spec"]["volumes"] = [{"mountPath": "/d", "volumeClaim": {}}]
+    (step,) = looked(made).steps
+    assert step.request.body["metadata"] == {"resourceVersion": "7"}
+    (volume,) = step.request.body["spec"]["volumes"]
+    assert volume["volumeClaimName"].startswith("j-pvc-")

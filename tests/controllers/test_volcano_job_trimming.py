@@ -92,3 +92,23 @@ def test_changes_that_matter_are_seen_in_what_is_kept(before, after):
         without_times = [(answer[:2], answer[3]) for answer in facts([old])[0]]
         assert same or without_times == [(answer[:2], answer[3]) for answer in facts([new])[0]]
         assert facts([old])[2:] == facts([new])[2:]
+
+
+def test_of_an_object_is_kept_who_it_is_and_whose_wherever_it_is():
+    found = {"metadata": {"name": "x", "labels": {"l": "1"}}, "spec": {}}
+    assert trimming.metadata_alone(found) == {"metadata": {"name": "x"}}
+    home = {"metadata": {"name": "x", "namespace": "a", "ownerReferences": [OWNER, "odd"]}}
+    assert trimming.metadata_alone(home) == {"metadata": {**home["metadata"], "ownerReferences": [OWNER]}}
+
+
+def test_of_a_container_is_kept_how_it_ended_and_not_how_it_runs():
+    ended = {"exitCode": 3, "finishedAt": "2026-01-01T00:00:00Z", "reason": "Error", "startedAt": "x"}
+    statuses = [
+        {"name": "c", "ready": True, "state": {"running": {"startedAt": "x"}}},
+        {"state": {"terminated": ended}},
+    ]
+    kept = trimming.pod({"metadata": {"name": "p"}, "status": {"containerStatuses": statuses}})["status"]
+    assert kept["containerStatuses"] == [
+        {"ready": True},
+        {"state": {"terminated": {"exitCode": 3, "finishedAt": "2026-01-01T00:00:00Z"}}},
+    ]
