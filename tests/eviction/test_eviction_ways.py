@@ -9,6 +9,7 @@ import pytest
 from eviction_crowds import crowd
 
 from drawing import seeds
+from pumice.actions.eviction import ways
 from pumice.actions.eviction.ways import Ways
 from pumice.framework import subject
 
@@ -95,7 +96,7 @@ def test_where_some_may_be_left_out_a_way_is_found_without_any_of_them(least, si
         for place, size in enumerate(sizes)
     ]
 
-    def ways(enough):
+    def every(enough):
         plan = Rooms(list(rooms))
         return Ways(plan, least, lambda: len(plan.members) >= least, lambda: enough(plan))
 
@@ -104,4 +105,95 @@ def test_where_some_may_be_left_out_a_way_is_found_without_any_of_them(least, si
         def has(plan, wanted=wanted):
             return any(member is wanted for member, _ in plan.members)
 
-        assert ways(has).finds(members) is tried(ways(has), members)
+        assert every(has).finds(members) is tried(every(has), members)
+
+
+# ---- who is like whom
+
+
+def member(**change):
+    usual = {"uid": "u", "priority": 1, "role": "m", "sub_job": SimpleNamespace(key="s"), "likeness": ("shape", None)}
+    volumes = SimpleNamespace(constraints=SimpleNamespace(has_volumes=change.pop("has_volumes", False)))
+    return SimpleNamespace(**{**usual, "shape": SimpleNamespace(constraint_class=volumes), **change})
+
+
+SESSION = SimpleNamespace(
+    independence=SimpleNamespace(siblings_share_answers=True), announced=SimpleNamespace(divisions=[])
+)
+
+
+@pytest.mark.parametrize(
+    ("change", "same"),
+    [
+        ({"uid": "other"}, True),
+        ({"priority": 2}, False),
+        ({"role": "w"}, False),
+        ({"sub_job": SimpleNamespace(key="s")}, True),
+        ({"sub_job": SimpleNamespace(key="t")}, False),
+        ({"sub_job": None}, False),
+        ({"likeness": ("other", None)}, False),
+    ],
+)
+def test_members_are_of_one_kind_if_nothing_that_filters_scores_and_minima_see_tells_them_apart(change, same):
+    assert (ways.kind_of(SESSION, member()) == ways.kind_of(SESSION, member(**change))) is same
+
+
+@pytest.mark.parametrize(
+    ("members", "job", "only"),
+    [
+        ([{}, {"uid": "other"}], {}, True),
+        ([{}], {}, True),
+        ([{}, {"priority": 2}], {}, False),
+        ([{}, {}], {"topology": "hard"}, False),
+        ([{}, {}], {"policies": ["policy"]}, False),
+        ([{"has_volumes": True}], {}, False),
+        ([{"likeness": ("shape", "apart")}], {}, False),
+        ([{"likeness": ("shape", "apart"), "has_volumes": True}], {}, False),
+    ],
+)
+def test_equal_members_are_placed_in_one_way_unless_where_one_is_counts_for_another(members, job, only):
+    made = SimpleNamespace(**{"topology": None, "policies": [], **job})
+    assert ways.is_only_one(SESSION, made, [member(**each) for each in members]) is only
+
+
+@pytest.mark.parametrize(
+    ("allowed", "refused", "within", "rows"),
+    [
+        (True, None, None, [0, 2, 3]),
+        (True, None, [1, 2, 3], [2, 3]),
+        (True, None, [1], []),
+        (False, None, None, []),
+        (True, "barred", None, []),
+    ],
+)
+def test_a_member_is_tried_on_the_nodes_that_it_may_go_to_and_that_take_it(allowed, refused, within, rows, monkeypatch):
+    monkeypatch.setattr(subject, "Subject", lambda member, _: member)
+    mask = np.array([True, False, True, True])
+
+    def passing(*, released):
+        assert released
+        return mask
+
+    plan = SimpleNamespace(
+        queue="q",
+        is_allowed=lambda _: allowed,
+        session=SimpleNamespace(pre_predicate=lambda _: refused),
+        rows=lambda _: None if within is None else np.array(within),
+        evaluation=lambda _: SimpleNamespace(mask=passing),
+    )
+    assert Ways(plan, 1, bool).rows("member") == rows
+
+
+def test_after_so_many_states_no_other_way_is_tried_and_that_is_told(monkeypatch):
+    monkeypatch.setattr(subject, "Subject", lambda member, _: member)
+    monkeypatch.setattr(ways, "MOST", 2)
+    members = [
+        SimpleNamespace(uid=str(size), priority=size, role=str(size), sub_job=None, likeness=(size, None))
+        for size in (1, 2)
+    ]
+    plan = Rooms([9, 9, 9])
+    assert Ways(plan, 3, lambda: False).finds(members) is False
+    assert plan.bounds == {}  # of two no three can be placed
+    assert Ways(plan, 2, lambda: False).finds(members) is False
+    assert list(plan.bounds) == [ways.REACHED]
+    assert plan.members == []

@@ -1,0 +1,217 @@
+"""Who waits beside a claimant: which of equal jobs still do, which may come at all, and what becomes of holds that are taken off for a stronger claimant."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+from builders import Desk, group, node, pod, priority_class, queue
+from pumice.actions.eviction import asking, equal_rivals, listed, rules, successors, takeover
+from pumice.actions.eviction.plan import Plan
+from pumice.actions.eviction.successors import EqualJobs, Successors
+from pumice.framework import reservations
+from pumice.model.statuses import Status
+
+CONFIG = """
+actions: "%s"
+tiers:
+- plugins: [{name: priority}]
+- plugins: [{name: gang, enablePreemptable: false}, {name: predicates}%s]
+"""
+PREEMPT = CONFIG % ("preempt", "")
+
+
+# ---- equal jobs
+
+
+def test_of_equal_jobs_those_are_given_that_wait_and_those_in_front_that_do_not_are_passed_over_until_one_waits_anew():
+    cluster, jobs = SimpleNamespace(returned=0), EqualJobs()
+    jobs.listed += [SimpleNamespace(name=name, pending=name in "bde") for name in "abcde"]
+
+    def waiting():
+        return "".join(job.name for job in jobs.waiting(cluster))
+
+    assert [waiting(), waiting()] == ["bde", "bde"]
+    first, second, *_ = jobs.listed
+    second.pending = False
+    assert waiting() == "de"
+    first.pending = second.pending = True
+    assert waiting() == "de"  # nobody says that somebody waits again
+    cluster.returned += 1
+    assert [waiting(), waiting()] == ["abde", "abde"]
+    for job in jobs.listed:
+        job.pending = False
+    assert waiting() == ""
+    assert list(EqualJobs().waiting(cluster)) == []
+
+
+# ---- successors
+
+
+class Search:
+    """A search that says whom it would serve."""
+
+    def __init__(self, made, *, serves=True):
+        self.rules, self._serves, self.asked = made, serves, []
+
+    def fresh(self):
+        return self
+
+    def could_serve(self, wanted, spared):
+        waiting = [member.name for member in spared.members if member.status is Status.PENDING]
+        self.asked.append((wanted.job.name, [task.name for task in wanted.tasks], waiting, wanted.done()))
+        return self._serves
+
+
+def scene(*, form=rules.Preempt, text=PREEMPT, stronger="high", serves=True, **more):
+    """Somebody goes for a claimant while another job waits, which is mostly more important."""
+    desk = Desk(text).feed(*(priority_class(name, value) for name, value in (("low", 1), ("mid", 5), ("high", 9))))
+    desk.feed(queue("q"), queue("o"), queue("p", reclaimable=False), node("m", "2"))
+    desk.feed(group("low", 0, queue=more.get("victims", "q"), phase="Running", priorityClassName="low"))
+    desk.feed(*(pod(f"low-{i}", "low", cpu="1", node="m") for i in range(2)))
+    desk.feed(group("asks", 1, queue="q", phase="Inqueue", priorityClassName="mid"), pod("asks-0", "asks", cpu="1"))
+    spec = {"priorityClassName": stronger, "phase": "Inqueue", "queue": "q", **more.get("other", {})}
+    desk.feed(group("other", **{"minimum": 1, **spec}))
+    desk.feed(*(pod(f"other-{i}", "other", cpu="1", **more.get("pods", {})) for i in range(more.get("count", 1))))
+    session = desk.session()
+    asked = form(session)
+    members = [desk.task("asks-0")]
+    wanted = asking.Wanted(session.queue_of(members[0].job), members[0].job, members, lambda: True)
+    plan = Plan(session, asked, wanted)
+    plan.evict_all([SimpleNamespace(tasks=(desk.task("low-0"),))])
+    assert plan.settle(members[0], desk.node("m").row)
+    search = Search(form(session), serves=serves)
+    search.rules.look_ahead()
+    return desk, plan, search
+
+
+def successor(*args, **options):
+    _, plan, search = scene(*args, **options)
+    found = Successors(plan.session, lambda _: [search]).of(plan)
+    assert plan.members[0].status is Status.PIPELINED  # everything is as it was
+    return None if found is None else found.name, search.asked
+
+
+OTHER = [("other", ["other-0"], ["asks-0"], False)]
+
+
+@pytest.mark.parametrize(
+    ("options", "found", "asked"),
+    [
+        ({}, "other", OTHER),
+        ({"serves": False}, None, OTHER),
+        ({"stronger": "mid"}, None, []),  # it could not evict the claimant
+        ({"stronger": "low"}, None, []),
+        ({"other": {"phase": "Pending"}}, None, []),  # not let in
+        ({"other": {"queue": "o"}}, None, []),  # its action looks at its own queue
+        ({"other": {"minimum": 0}}, None, []),  # it has its minimum
+        ({"other": {"minimum": 2}}, None, []),  # it has too few pods to be valid
+        ({"pods": {"preemptionPolicy": "Never"}}, None, []),
+    ],
+)
+def test_a_waiting_job_takes_over_if_it_could_evict_the_claimant_and_would_be_served(options, found, asked):
+    assert successor(**options) == (found, asked)
+
+
+def test_a_gang_takes_over_with_all_whom_it_lacks():
+    found, asked = successor(other={"minimum": 2}, count=2)
+    assert found == "other"
+    assert asked == [("other", ["other-0", "other-1"], ["asks-0"], False)]
+
+
+def test_a_job_that_loses_pods_to_the_claimant_takes_nothing_over():
+    """Whether it comes back is asked elsewhere."""
+    desk, plan, search = scene(other={"phase": "Pending"})
+    desk.feed(pod("low-2", "low", cpu="1"))
+    desk.apply()
+    assert Successors(plan.session, lambda _: [search]).of(plan) is None
+    assert search.asked == []
+
+
+RECLAIM = """
+actions: "reclaim"
+tiers:
+- plugins: [{name: conformance}]
+- plugins: [{name: gang}, {name: predicates}]
+"""
+
+
+@pytest.mark.parametrize(("owner", "found"), [("p", "other"), ("o", None), ("q", None)])
+def test_where_an_action_looks_at_other_queues_jobs_of_those_take_over_that_nobody_can_take_from_in_turn(owner, found):
+    """Nothing may be reclaimed from p."""
+    assert successor(form=rules.Reclaim, text=RECLAIM, victims="o", other={"queue": owner})[0] == found
+
+
+def test_no_more_kinds_of_waiting_jobs_are_looked_at_than_may_be_and_that_is_told(monkeypatch):
+    monkeypatch.setattr(successors, "LOOKS", 1)
+    for more in (0, 1):
+        desk, plan, search = scene(stronger="mid")
+        for i in range(more):
+            desk.feed(
+                group(f"j{i}", 1, queue="q", phase="Inqueue", priorityClassName="high"), pod(f"j{i}", f"j{i}", cpu="2")
+            )
+        desk.apply()
+        Successors(plan.session, lambda _, search=search: [search]).of(plan)
+        assert (successors.MORE in plan.bounds) is bool(more)
+
+
+@pytest.mark.parametrize("kinds", [successors.KINDS, successors.KINDS + 1])
+def test_of_the_kinds_of_a_queue_the_smallest_are_looked_at(kinds):
+    """The claimant's own is one of them, the weakest."""
+    desk, plan, search = scene(other={"phase": "Pending"}, serves=False)
+    for i in range(kinds):
+        desk.feed(group(f"j{i}", 1, queue="q", phase="Inqueue", priorityClassName="high"))
+        desk.feed(pod(f"j{i}", f"j{i}", cpu=str(20 - i)))
+    desk.apply()
+    assert Successors(plan.session, lambda _: [search]).of(plan) is None
+    sizes = [int(name[1:]) for name, *_ in search.asked]
+    assert sizes == sorted(range(kinds), reverse=True)[: successors.KINDS - 2]
+
+
+# ---- who is a rival like the claimant
+
+
+@pytest.mark.parametrize(
+    ("options", "one"),
+    [
+        ({"stronger": "mid"}, True),
+        ({"stronger": "high"}, False),
+        ({"stronger": "mid", "other": {"queue": "o"}}, False),
+        ({"stronger": "mid", "other": {"minimum": 0}}, False),
+        ({"stronger": "mid", "count": 2}, True),
+        ({"stronger": "mid", "other": {"minTaskMember": {"m": 1}}, "pods": {"role": "m"}}, False),
+        ({"stronger": "mid", "other": {"networkTopology": {"mode": "hard", "highestTierAllowed": 1}}}, False),
+        ({"stronger": "mid", "pods": {"priority": 7}}, False),
+        ({"stronger": "mid", "pods": {"memory": "1Gi"}}, False),
+        ({"stronger": "mid", "pods": {"preemptionPolicy": "Never"}}, False),
+        ({"stronger": "mid", "pods": {"annotations": {"volcano.sh/preemptable": "false"}}}, False),
+    ],
+)
+def test_a_waiting_job_is_like_the_claimant_s_if_nothing_that_rules_read_tells_them_apart(options, one):
+    desk, plan, search = scene(**options)
+    assert equal_rivals.is_one(search.rules, plan, desk.task("other-0").job) is one
+
+
+# ---- holds
+
+
+def test_holds_that_were_taken_off_come_back_unless_they_are_to_stay_off(monkeypatch):
+    said = []
+    monkeypatch.setattr(reservations, "lift", lambda _, job: list(job.tasks.values())[:1])
+    monkeypatch.setattr(reservations, "put_back", lambda _session, _kept, tasks: said.append(("back", tasks)))
+    kept = SimpleNamespace(holds={"a", "b"}, drop=lambda tasks: said.append(("dropped", [task.uid for task in tasks])))
+    session = SimpleNamespace(reservations=kept)
+    job = SimpleNamespace(tasks={uid: SimpleNamespace(uid=uid) for uid in "abc"})
+    for final in (False, True):
+        said.clear()
+        with takeover.lifted(session, [job]) as off:
+            assert [task.uid for task in off.tasks] == ["a"]
+            if final:
+                off.keep()
+        assert said == ([("dropped", ["a", "b"])] if final else [("back", off.tasks)])
+
+
+def test_every_action_between_jobs_that_is_listed_has_a_search_that_looks_ahead():
+    session = Desk(CONFIG % ("preempt, reclaim", "")).session()
+    assert [Status.BINDING in search.rules.statuses for search in listed.searches(session)] == [True, True]
