@@ -9,8 +9,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from volcano_worlds import VolcanoWorld, end_job, job_flow, job_template, jobs, killed_anywhere
 
+from builders import NOW, stamp
 from drawing import drawn
 from pumice.api import kinds, names
+from pumice.controllers.queueing.observed import Observed
+from pumice.controllers.queueing.requests import Moment
+from pumice.controllers.volcano.job_flows import flows, reporting
 from pumice.controllers.volcano.job_flows.controlling import JobFlows
 from pumice.controllers.volcano.job_flows.templates import JobTemplates
 
@@ -291,3 +295,55 @@ def test_a_controller_that_is_killed_between_any_two_requests_is_replaced_withou
     assert len(ends) >= 20
     for number, performed, other in ends:
         assert other.everything() == world.everything(), (number, performed)
+
+
+# ---- one look
+
+
+def test_what_keeps_a_job_from_being_made_is_told_once_the_status_is_written():
+    observed = Observed()
+    flow = job_flow("f", "a")
+    observed.feed(kinds.JOB_FLOW, "ADDED", flow)
+    first = JobFlows().reconcile("a", "f", observed, Moment(NOW))
+    assert (len(first.steps), first.notes) == (1, [])
+    flow = {**flow, "status": first.steps[0].request.body["status"]}
+    observed.feed(kinds.JOB_FLOW, "MODIFIED", {**flow, "metadata": {**flow["metadata"], "resourceVersion": "9"}})
+    second = JobFlows().reconcile("a", "f", observed, Moment(NOW))
+    assert second.steps == []
+    assert [(kind, reason) for kind, reason, _ in second.notes] == [("Warning", "SyncJobFlow")]
+
+
+def test_a_step_without_a_template_is_none():
+    flow = {"metadata": {"name": "f"}, "spec": {"flows": [{"name": ""}, {"name": 5}, {}, {"name": "a"}]}}
+    assert [step.job for step in flows.steps_of(flow)] == ["f-a"]
+
+
+@pytest.mark.parametrize(
+    ("phase_of", "retries", "ended", "restarts"),
+    [
+        ("Running", 0, None, None),
+        ("Running", 2, None, 2),
+        ("Completed", 0, stamp(9), None),
+        ("Failed", 1, stamp(9), 1),
+        ("Terminated", 0, stamp(9), None),
+        ("Aborted", 0, None, None),
+    ],
+)
+def test_the_life_of_a_job_says_when_it_ended_and_how_often_it_began_anew(phase_of, retries, ended, restarts):
+    state = {"phase": phase_of, "lastTransitionTime": stamp(9)}
+    job = {
+        "metadata": {"name": "f-a", "creationTimestamp": stamp(1)},
+        "status": {"state": state, "retryCount": retries},
+    }
+    flow = job_flow("f", "a")
+    found = reporting.status(flow, flows.steps_of(flow), [job], {"f-a": phase_of}, Moment(NOW))
+    (life,) = found["jobStatusList"]
+    assert (life["startTimestamp"], life.get("endTimestamp"), life.get("restartCount")) == (stamp(1), ended, restarts)
+
+
+@pytest.mark.parametrize(("origin", "concerned"), [("a.t", [("a", "t")]), ("a.gone", []), ("", [])])
+def test_a_job_concerns_the_template_that_it_was_made_of(origin, concerned):
+    observed = Observed()
+    observed.feed(kinds.JOB_TEMPLATE, "ADDED", job_template("t"))
+    job = {"metadata": {"name": "j", "namespace": "a", "labels": {names.CREATED_BY_JOB_TEMPLATE: origin}}}
+    assert list(JobTemplates().concerns(kinds.JOB, job, observed)) == concerned

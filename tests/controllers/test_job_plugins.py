@@ -389,3 +389,102 @@ def test_a_rank_that_is_stated_stays():
     assert made(reading.Job(found.manifest), "worker")["metadata"]["annotations"]["hccl/rankIndex"] == "7"
     template["metadata"]["annotations"] = {"hccl/rankIndex": "8"}
     assert made(reading.Job(found.manifest), "worker")["metadata"]["annotations"]["hccl/rankIndex"] == "8"
+
+
+# ---- what each plugin does where nothing is said
+
+
+@pytest.mark.parametrize(
+    ("plugin", "port", "expected"),
+    [("mpi", "1", 1), ("mpi", "65535", 65535), ("pytorch", "1", 1), ("mpi", None, 22), ("pytorch", None, 23456)],
+)
+def test_the_port_is_declared_in_every_container(plugin, port, expected):
+    found = job({"master": 1, "worker": 1}, {plugin: [] if port is None else [f"--port={port}"]})
+    for role in ("master", "worker"):
+        ports = made(found, role)["spec"]["containers"][0]["ports"]
+        assert {"name": f"{plugin}job-port", "containerPort": expected, "protocol": "TCP"} in ports
+
+
+@pytest.mark.parametrize("part", ["containers", "initContainers"])
+def test_every_container_knows_the_index_of_its_pod(part):
+    told = variables(made(job({"w": 3}, {"env": []}), "w", 2), part)
+    assert (told["VC_TASK_INDEX"], told["VK_TASK_INDEX"]) == ("2", "2")
+
+
+def test_a_variable_is_replaced_where_it_stands():
+    container = {"env": [{"name": name, "value": "old"} for name in "axb"]}
+    pods.set_variable(container, "x", "new")
+    assert [(each["name"], each["value"]) for each in container["env"]] == [("a", "old"), ("x", "new"), ("b", "old")]
+
+
+@pytest.mark.parametrize(
+    ("role", "index", "rank"), [("master", 0, "0"), ("worker", 0, "1"), ("worker", 2, "3"), ("ps", 0, None)]
+)
+def test_pytorch_counts_the_workers_after_the_master(role, index, rank):
+    told = variables(made(job({"master": 1, "worker": 3, "ps": 1}, {"pytorch": []}), role, index))
+    assert (told.get("RANK"), told["WORLD_SIZE"]) == (rank, "4")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "role", "waits"),
+    [
+        ([], "worker", None),
+        (["--wait-master-enabled"], "master", None),
+        (["--wait-master-enabled"], "worker", 300),
+        (["--wait-master-enabled", "--wait-master-timeout=9"], "worker", 9),
+    ],
+)
+def test_workers_wait_for_the_master_of_pytorch_only_if_they_are_to(arguments, role, waits):
+    first, *others = made(job({"master": 1, "worker": 1}, {"pytorch": arguments}), role)["spec"]["initContainers"]
+    assert (first["name"] == "wait-for-master") is (waits is not None)
+    assert waits is None or f"does not answer after {waits} s" in first["command"][2]
+    assert [each["name"] for each in (first, *others)][-1] == "init"
+
+
+def test_tensorflow_is_told_its_cluster_at_its_usual_port():
+    told = json.loads(variables(made(job({"ps": 1, "worker": 2}, {"tensorflow": []}), "worker", 1))["TF_CONFIG"])
+    assert told["cluster"] == {"ps": ["j-ps-0.j:2222"], "worker": ["j-worker-0.j:2222", "j-worker-1.j:2222"]}
+    assert told["task"] == {"type": "worker", "index": 1}
+
+
+@pytest.mark.parametrize(("stated", "port"), [("1", 1), ("65535", 65535), ("0", 22), ("65536", 22), ("x", 22)])
+def test_a_port_of_ssh_that_is_none_is_the_usual_one(stated, port):
+    plugin = ssh.Ssh([f"--ssh-port={stated}"], keys=lambda: ("", ""))
+    config = base64.b64decode(plugin.objects(job({"w": 1}))[0].make()["data"]["config"]).decode()
+    assert config.splitlines()[-1] == f"  Port {port}"
+
+
+def test_keys_in_the_home_of_root_can_be_read_by_root_alone():
+    (volume,) = made(job({"w": 1}, {"ssh": []}), "w")["spec"]["volumes"]
+    assert volume["secret"]["defaultMode"] == 0o600
+
+
+@pytest.mark.parametrize(
+    ("arguments", "policy", "early", "told"),
+    [
+        ([], True, None, True),
+        (["--disable-network-policy"], False, None, True),
+        (["--publish-not-ready-addresses"], True, True, True),
+        (["--inject-hosts-env=false"], True, None, False),
+    ],
+)
+def test_a_service_leads_to_the_pods_of_a_job_and_a_policy_keeps_others_out_unless_that_is_switched_off(
+    arguments, policy, early, told
+):
+    found = job({"w": 2, "other-role": 1}, {"svc": arguments})
+    (svc,) = CATALOG.named(found.plugins)
+    objects = {each.kind: each for each in svc.objects(found)}
+    selector = {"volcano.sh/job-name": "j", "volcano.sh/job-namespace": "a"}
+    spec = objects[kinds.SERVICE].content["spec"]
+    assert (spec["clusterIP"], spec["selector"], spec.get("publishNotReadyAddresses")) == ("None", selector, early)
+    assert [(each["port"], each["targetPort"]) for each in spec["ports"]] == [(1, 1)]
+    assert (kinds.NETWORK_POLICY in objects) is policy
+    if policy:
+        own = {"podSelector": {"matchLabels": selector}}
+        lets_in = objects[kinds.NETWORK_POLICY].content["spec"]
+        assert lets_in == {**own, "ingress": [{"from": [own]}], "policyTypes": ["Ingress"]}
+    for part in ("containers", "initContainers"):
+        given = variables(made(found, "w"), part)
+        source = {"configMapKeyRef": {"name": "j-svc", "key": "VC_OTHER_ROLE_HOSTS"}}
+        assert given.get("VC_OTHER_ROLE_HOSTS") == (source if told else None)
+        assert ("VC_W_NUM" in given) is told

@@ -30,3 +30,10 @@ def test_names_choose_controllers_in_the_order_of_the_register():
     assert [each.kind for each in chosen] == [kinds.QUEUE, kinds.HYPER_NODE, kinds.CONFIG_MAP]
     watched = Engine(registry.controllers()).watched
     assert {kinds.QUEUE, kinds.CRON_JOB, kinds.JOB_FLOW, kinds.JOB_TEMPLATE, kinds.COMMAND, kinds.JOB} <= set(watched)
+
+
+def test_a_limit_of_refusals_is_given_to_those_that_have_one():
+    def limits(**more):
+        return [each.most_refusals for each in registry.controllers(**more) if hasattr(each, "most_refusals")]
+
+    assert (limits(), limits(most_refusals=3), limits(most_refusals=0)) == ([15], [3], [0])
