@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from test_actions_small_rules import rack
+
 from builders import Desk, group, node, pod, queue, said_of
-from pumice.actions.placing import another_way, sub_jobs, task_runs, turns
+from pumice.actions.placing import another_way, inside_domains, sub_jobs, task_runs, turns
 from pumice.actions.placing.domain_goal import Progress
 
 LIMITED = """
@@ -137,3 +139,36 @@ def test_a_sub_group_of_which_no_more_fits_holds_up_no_other():
     for placed in (2, 4):
         assert sub_jobs.attempt(turn, Progress.READY, [t for t in tasks if t.node is None]) is Progress.READY
         assert sum(task.node is not None for task in tasks) == placed
+
+
+WISHES = [
+    {},
+    {"networkTopology": {"mode": "soft"}},
+    {"networkTopology": {"mode": "hard", "highestTierAllowed": 1}},
+    {"networkTopology": {"mode": "hard", "highestTierAllowed": 2}},
+]
+
+
+@pytest.mark.parametrize("job", WISHES)
+@pytest.mark.parametrize("part", [None, *WISHES])
+@pytest.mark.parametrize("gone", [0, 3600])
+def test_unequal_members_that_do_not_fit_in_their_own_order_are_tried_largest_first_wherever_they_may_go(
+    job, part, gone
+):
+    """Sub-groups by themselves too, and also where they have to wait for the room."""
+    text = PLAIN.replace("{name: predicates}", "{name: predicates}, {name: network-topology-aware}")
+    desk = Desk(text).feed(node("n0", "3"), node("n1", "2"), rack("r", "n0", "n1"))
+    if gone:
+        desk.feed(*(pod(f"old-{n}", scheduler="other", cpu=n, node=f"n{i}", deleting=gone) for i, n in enumerate("32")))
+    policy = {"name": "s", "subGroupSize": 2, "minSubGroups": 1, "matchLabelKeys": ["part"], **(part or {})}
+    desk.feed(group("g", 2, phase="Inqueue", **({} if part is None else {"subGroupPolicy": [policy]}), **job))
+    desk.feed(*(pod(f"g-{i}", "g", cpu=str(i + 2), labels={"part": "a"}) for i in range(2)))
+    turn, tasks = turn_of(desk, "g")
+    left = [task for task in tasks if task.node is None]
+    if turn.session.topology.steers(turn.job):
+        inside_domains.place(turn, left)
+    else:
+        task_runs.place_minimum(turn, left)
+        another_way.place(turn, left)
+    assert [task.node and task.node.name for task in tasks] == ["n1", "n0"]
+    assert not turn.session.findings.errors(turn.job)

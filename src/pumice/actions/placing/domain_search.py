@@ -47,19 +47,19 @@ def search(turn: Turn, goal: Goal, accepted: Progress | None = None) -> Progress
     for stage in wanted:
         for domain in _candidates(turn, goal, capacity, stage):
             tried = True
-            mark = turn.statement.checkpoint()
             progress = _attempt(turn, goal, domain, stage)
             if progress >= stage:
                 return progress
-            # What was done is undone; why it was not enough stays said until another domain is tried.
-            turn.statement.rollback(mark)
     if not tried and wanted[-1] is Progress.WAITS:
         turn.session.findings.note_fit(goal.tasks, shortage.why_not(turn, goal, capacity))
     return Progress.NOTHING
 
 
 def _attempt(turn: Turn, goal: Goal, domain: HyperNode, stage: Progress) -> Progress:
-    """Try one domain; where a job is on trial, note what its sub-group scores there."""
+    """Try one domain; where a job is on trial, note what its sub-group scores there.
+
+    What was not enough is undone; why it was not stays said until another domain is tried.
+    """
     turn.session.findings.forget_fit(turn.job, goal.tasks)
     topology = turn.session.topology
     scores = None if turn.points is None or not goal.is_part else topology.order(goal.sub_job, [domain])
@@ -93,7 +93,8 @@ def _attempt_again(turn: Turn, goal: Goal, stage: Progress, tasks: Sequence[Task
 
 def _largest_first(turn: Turn, goal: Goal, domain: HyperNode, stage: Progress) -> Iterable[list[Task]]:
     """Give other orders of the tasks that could help in a domain."""
-    if goal.is_part is not bool(turn.job.policies) or (goal.limit is None and turn.scope.domain is None):
+    anywhere = goal.limit is None and turn.scope.domain is None
+    if goal.is_part is not bool(turn.job.policies) or (anywhere and not turn.session.gangs_are_kept):
         return ()
     part = goal.sub_job if goal.is_part else None
     return largest_first.reordered(turn, domain.rows, goal.tasks, part, released=stage is Progress.WAITS)
