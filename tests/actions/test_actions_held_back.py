@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+from unittest import mock
+
 import msgspec
 import numpy as np
 import pytest
 from test_actions_small_worlds import holders
 
-from builders import Desk, group, node, pod, priority_class, queue
+from builders import Desk, group, node, pod, priority_class, queue, said_of
 from pumice.actions.placing.held_back import HeldBack
 from pumice.cache.options import Options
 from pumice.framework import shortcuts
@@ -186,3 +189,36 @@ def test_where_nobody_heeds_minimums_each_is_tried():
     held.begin(desk.cluster.queues["default"], tasks[0].job, tasks[:1])
     held.end()
     assert held.known(desk.cluster.queues["default"], tasks[1].job, tasks[1:]) is None
+
+
+# -- whoever is spoken for ---------------------------------------------------------------------------------------
+
+
+def life(more, changes, *, tries_each):
+    """Play cycles of holders; give what was sent and what was said of each."""
+    with mock.patch.object(HeldBack, "known", return_value=None) if tries_each else contextlib.nullcontext():
+        desk = holders(4, more=more, taken=AWAKE)
+        said = []
+        for number, wave in enumerate(changes):
+            desk.feed(
+                *wave, group(f"late{number}", 1, phase="Inqueue"), pod(f"late{number}-0", f"late{number}", cpu="1")
+            )
+            record = desk.cycle()
+            said.append([*record.trace(), *(said_of(record, key) for key in sorted(desk.cluster.jobs))])
+    return [repr(effect) for effect in desk.world.effects], said
+
+
+LIVES = {
+    "they stay": ("", [[], []]),
+    "their queue may have no more": (", {name: capacity}", [[queue("default", capability={"cpu": "2"})], []]),
+    "their queue is due no more": (
+        ", {name: proportion}",
+        [[queue("other", weight=9), group("o", 1, queue="other"), pod("o-0", "o", cpu="9")], []],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", LIVES)
+def test_whoever_is_spoken_for_is_told_what_trying_would_have_told(case):
+    more, changes = LIVES[case]
+    assert life(more, changes, tries_each=False) == life(more, changes, tries_each=True)

@@ -72,6 +72,37 @@ def test_what_is_held_is_used_only_if_that_is_not_more_than_its_queue_may_have(t
     assert desk.world.binds == ({} if told else {"g0-0": "n0"})
 
 
+class Full(Plugin):
+    """Serves one queue no further."""
+
+    name = "full"
+    points = frozenset({"Overused"})
+
+    def open(self, session):
+        session.overused.add(lambda owner: "it is full" if owner.name == "default" else None)
+
+
+def test_what_is_held_for_a_job_of_a_queue_that_is_served_no_further_is_not_given_to_others():
+    desk = holders(1, Full, more=", {name: full}").delete(pod("low0-0", "low0", cpu="1", node="n0"))
+    desk.feed(queue("other"), group("late", 1, queue="other", phase="Inqueue"), pod("late-0", "late", cpu="1"))
+    record = desk.cycle()
+    assert desk.world.binds == {}
+    assert "queue default is overused: it is full" in record.explain("a/g0")
+
+
+@pytest.mark.parametrize(("room", "bound"), [(3, ["a-1"]), (4, ["a-1", "b-1"]), (5, ["a-1", "a-2", "b-1"])])
+def test_gangs_that_were_left_incomplete_are_finished_one_after_the_other_and_go_on_with_what_they_have_more(
+    room, bound
+):
+    desk = Desk(ALLOCATE).feed(node("n", str(room)), queue("z"))
+    for number, name in enumerate("ab"):
+        desk.feed(group(name, 2, phase="Running", queue="z", created=number))
+        desk.feed(pod(f"{name}-0", name, cpu="1", node="n"))
+    desk.feed(pod("a-1", "a", cpu="1"), pod("a-2", "a", cpu="1", created=1), pod("b-1", "b", cpu="1"))
+    desk.cycle()
+    assert sorted(desk.world.binds) == bound
+
+
 def test_a_gang_that_was_left_incomplete_is_finished_before_a_queue_that_would_come_first_is_served():
     desk = Desk(ALLOCATE).feed(node("n", "3"), queue("a"), queue("b"))
     desk.feed(group("half", 2, queue="b", phase="Running"), pod("half-0", "half", cpu="1", node="n"))

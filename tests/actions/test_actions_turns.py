@@ -1,0 +1,171 @@
+"""Whose turn it is, and in which order the tasks of jobs are tried."""
+
+from __future__ import annotations
+
+import pytest
+from test_actions_small_rules import waiting
+from test_actions_small_worlds import holders
+
+from builders import Desk, group, node, pod, queue
+from pumice.actions.placing import turn_order, waiting_tasks
+from pumice.framework import observing
+from pumice.framework.plugin import Plugin
+
+# -- many turns of one queue -----------------------------------------------------------------------------------
+
+
+def begun(**jobs):
+    """Give an order of turns in which a queue has its turn, and who waits."""
+    listed = waiting(**jobs)
+    order = turn_order.TurnOrder(listed)
+    order.queue()
+    return order, listed
+
+
+def led(order, count=9, suits=lambda _: True):
+    return [entry[2].name for entry in order.lead(count, suits)]
+
+
+@pytest.mark.parametrize(
+    ("jobs", "suitable", "leading"),
+    [
+        (3, "a0 a1 a2", ["a0", "a1", "a2"]),
+        (3, "a0 a1", ["a0", "a1"]),
+        (3, "a0 a2", []),  # one is not many
+        (2, "a0 a1", ["a0", "a1"]),
+        (1, "a0", []),
+        (3, "", []),
+    ],
+)
+def test_those_lead_who_suit_up_to_the_first_who_does_not(jobs, suitable, leading):
+    order, listed = begun(a=jobs)
+    assert led(order, suits=lambda job: job.name in suitable.split()) == leading
+    order.end(kept=True)
+    assert len(listed.jobs["a"]) == jobs  # nobody had a turn
+
+
+def test_nobody_leads_before_a_queue_has_its_turn_nor_where_branches_say_who_is_next():
+    listed = waiting(a=3)
+    assert led(turn_order.TurnOrder(listed)) == []
+    order = turn_order.TurnOrder(turn_order.Waiting(listed.queues, {"a": [1, 2, 3]}, {}))
+    assert order.queue() is not None
+    assert led(order) == []
+
+
+def test_the_first_are_named_and_wait_on():
+    order, listed = begun(a=3)
+    assert [job.name for job in order.first(2)] == ["a0", "a1"]
+    assert len(listed.jobs["a"]) == 3
+    assert not order.is_unmoved  # nobody leads
+    assert order.leave([]) == 0
+
+
+def test_those_who_lead_leave_until_another_one_would_come_first():
+    order, listed = begun(a=3)
+    turns = order.lead(2, lambda _: True)
+    assert order.is_unmoved
+    assert order.leave(turns) == 2
+    moved = turns[0][2]
+    listed.jobs["a"].touch(listed.jobs["a"].waiting()[0])
+    assert not order.is_unmoved
+    order.took(moved, again=False)
+    order.end(kept=True)
+    assert sorted(job.name for job in listed.jobs["a"].waiting()) == ["a1", "a2"]
+
+
+@pytest.mark.parametrize(
+    ("jobs", "contended"), [({"a": 1}, False), ({"a": 2}, True), ({"a": 1, "b": 1}, True), ({"a": 3}, True)]
+)
+def test_a_turn_is_contended_if_anybody_waits_beside(jobs, contended):
+    order, _ = begun(**jobs)
+    owner = order.queue()
+    order.job(owner)
+    assert order.is_contended(owner) is contended
+
+
+@pytest.mark.parametrize(("jobs", "following"), [({"a": 2, "b": 1}, "b"), ({"a": 2}, "a")])
+def test_after_a_turn_the_queue_that_is_first_by_now_is_next(jobs, following):
+    order, _ = begun(**jobs)
+    owner = order.queue()
+    job = order.job(owner)
+    owner.number = 9
+    order.go_on(owner, job, again=False)
+    assert order.queue().name == following
+
+
+# -- the tasks of jobs -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("count", [2, 3])
+@pytest.mark.parametrize("held", [False, True])
+def test_the_tasks_of_each_job_are_listed_in_their_order(count, held):
+    desk = holders(1) if held else Desk()
+    for name in "gh":
+        desk.feed(group(name, 1, phase="Inqueue"))
+        desk.feed(*(pod(f"{name}-{i}", name, cpu="1", priority=i) for i in range(count)))
+    session = desk.session()
+    assert bool(session.reserved) is held
+    session.resting_holders = {}
+    jobs = [desk.task("g-0").job, desk.task("h-0").job]
+    _, work = waiting_tasks.listed(session, jobs, "allocate")
+    for job in jobs:
+        assert [task.name for task in work[job.key]] == [f"{job.name}-{i}" for i in reversed(range(count))]
+        assert waiting_tasks.eligible(session, job, job.pending.values()) == work[job.key]
+
+
+class Fragile(Plugin):
+    """Breaks down where it orders the tasks of one job."""
+
+    name = "fragile"
+    points = frozenset({"TaskOrder"})
+
+    def open(self, session):
+        session.task_order.add(lambda task: 1 / (task.job.name != "b") and -task.priority)
+
+
+@pytest.mark.retreats
+def test_a_job_whose_tasks_cannot_be_ordered_costs_nobody_else_his_order_and_that_is_told(monkeypatch):
+    retreats = []
+    monkeypatch.setattr(observing.Observer, "retreated", lambda _, way, error: retreats.append((way, type(error))))
+    text = 'actions: "allocate"\ntiers:\n- plugins: [{name: gang}, {name: fragile}]\n'
+    desk = Desk(text, Fragile).feed(node("n", "1"))
+    for name in "ab":
+        desk.feed(group(name, 1, phase="Inqueue"))
+        desk.feed(*(pod(f"{name}-{i}", name, cpu="1", priority=i) for i in range(2)))
+    desk.cycle()
+    assert list(desk.world.binds) == ["a-1"]
+    assert retreats == [("task order", ZeroDivisionError)]
+
+
+# -- how turns of one pod each are told ------------------------------------------------------------------------
+
+
+def many(count):
+    for i in range(count):
+        yield from (group(f"j{i}", 1, phase="Inqueue"), pod(f"j{i}-0", f"j{i}", cpu="1"))
+
+
+def test_of_jobs_that_are_served_together_each_is_told_what_it_got_and_nothing_else_any_more():
+    desk = Desk('actions: "allocate"\ntiers:\n- plugins: [{name: gang}, {name: predicates}]\n').feed(*many(4))
+    desk.feed(node("n", "0")).cycle()
+    assert all("Insufficient cpu" in desk.cache.record.explain(f"a/j{i}") for i in range(4))
+    desk.modify(node("n", "4")).modify(pod("j3-1", "j3", cpu="1"))
+    trace = desk.cycle().trace()
+    assert len(desk.world.binds) == 4
+    assert [line for line in trace if line.startswith("allocate: ")] == [
+        *(f"allocate: a/j{i}: 1 pods placed, 0 left" for i in range(3)),
+        "allocate: a/j3: 1 pods placed, 1 left",
+        *(line for line in trace if line.startswith("allocate: a/j3: ") and "minimum" in line),
+    ]
+    assert not any("Insufficient cpu" in desk.cache.record.explain(f"a/j{i}") for i in range(3))
+
+
+@pytest.mark.parametrize(("rules", "bound"), [("", ["half-1"]), ("compatibility: volcano", ["first-0", "first-1"])])
+def test_gangs_that_were_left_incomplete_are_finished_first_but_for_who_means_volcano_s_rules(rules, bound):
+    text = 'actions: "allocate"\ntiers:\n- plugins: [{name: priority}, {name: gang}]\n- plugins: [{name: predicates}]\n'
+    desk = Desk(f"{rules}\n{text}").feed(node("n", "3"), queue("a"), queue("b"))
+    desk.feed(group("half", 2, queue="b", phase="Running"), pod("half-0", "half", cpu="1", node="n"))
+    desk.feed(pod("half-1", "half", cpu="1"))
+    desk.feed(group("first", 2, queue="a", phase="Inqueue"), *(pod(f"first-{i}", "first", cpu="1") for i in range(2)))
+    desk.cycle()
+    assert sorted(desk.world.binds) == bound
