@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from builders import SECOND, Desk, group, node, pod, queue
+from builders import SECOND, Desk, group, node, pod, priority_class, queue
 from pumice.cache.effects import Bind, Note
 from pumice.framework import closing, standings
 
@@ -428,3 +428,82 @@ def test_each_role_lacks_what_it_has_too_few_of_and_none_makes_up_for_another():
     made.feed(*(pod(f"g-b-{i}", "g", cpu=cpu, role="b") for i, cpu in enumerate(["1", "9"])))
     made.cycle()
     assert "; 1/3 tasks in gang unschedulable: " in conditions(made)["Unschedulable"]["message"]
+
+
+# ---- jobs that nobody serves
+
+
+def stranded(*manifests):
+    """A scheduler that has waited long enough for queues to follow their groups."""
+    made = Desk().feed(node("n1", cpu="4"), *manifests)
+    made.now += 20 * SECOND
+    made.cycle()
+    return made
+
+
+def test_a_group_whose_queue_is_missing_says_so_by_condition_event_and_record_and_so_does_each_pod_that_waits():
+    gated = {"schedulingGates": [{"name": "example.com/wait"}]}
+    made = stranded(group("g", 1, queue="late"), pod("g-0", "g", cpu="1"), pod("g-1", "g", cpu="1", **gated))
+    text = "queue late does not exist; create it or name another in spec.queue"
+    verdict = conditions(made)["Unschedulable"]
+    assert verdict["reason"] == "QueueUnusable"
+    assert verdict["message"] == f"queue late does not exist; 2/2 tasks in gang unschedulable: {text}"
+    assert {name: message for name, (_, message) in pod_conditions(made).items()} == {"g-0": text}
+    assert text in [message for name, _, message in made.world.notes if name == "g"]
+    assert made.cache.record.explain("a/g").startswith(f"a/g: not looked at: {text}")
+
+
+@pytest.mark.parametrize(
+    ("pods", "told"),
+    [([], True), ([{}], True), ([{"node": "n1"}], False), ([{"node": "n1"}, {}], True)],
+)
+def test_of_a_queue_that_is_missing_those_are_told_who_wait_or_have_no_pods_yet(pods, told):
+    made = stranded(group("g", 1, queue="late"), *(pod(f"g-{i}", "g", cpu="1", **each) for i, each in enumerate(pods)))
+    assert ("Unschedulable" in conditions(made)) is told
+
+
+def test_of_a_group_that_is_bad_or_missing_its_queue_is_no_matter():
+    made = stranded(group("g", -1, queue="late"), pod("g-0", "g", cpu="1"), pod("stray", "unknown", cpu="1"))
+    made.feed(group("h", 1), pod("h-0", "h", cpu="1")).cycle()
+    assert made.scheduler.failures == []
+    assert not [message for _, _, message in made.world.notes if "queue late" in message]
+    assert made.world.binds == {"h-0": "n1"}
+
+
+@pytest.mark.parametrize(("named", "told"), [("", False), ("high", False), ("hihg", True)])
+def test_a_priority_class_that_is_missing_is_told_in_an_event(named, told):
+    made = stranded(priority_class("high", 9), group("g", 1, priorityClassName=named), pod("g-0", "g", cpu="1"))
+    assert made.scheduler.failures == []
+    (text,) = [message for name, _, message in made.world.notes if name == "g" and "hihg" in message] or [""]
+    assert text.endswith("create it or name another in spec.priorityClassName") is told
+
+
+STATES = [
+    ("waits", 1, [{"cpu": "9"}], "Inqueue in queue default, 1 of 1 pods wait: pod group is not ready"),
+    ("is bound now", 1, [{"cpu": "1"}], "Inqueue in queue default"),
+    ("waits for another", 2, [{"cpu": "1"}, {"cpu": "9"}], "Inqueue in queue default, 2 of 2 pods wait: "),
+    ("runs", 1, [{"cpu": "1", "node": "n1"}], "Running in queue default"),
+    ("runs and waits", 1, [{"cpu": "1", "node": "n1"}, {"cpu": "9"}], "Running in queue default, 1 of 2 pods wait: "),
+    ("has none", 1, [], "Inqueue in queue default"),
+]
+
+
+@pytest.mark.parametrize(("minimum", "pods", "said"), [row[1:] for row in STATES], ids=[row[0] for row in STATES])
+def test_the_record_says_in_which_phase_a_job_is_and_how_many_of_its_pods_wait(minimum, pods, said):
+    made = Desk().feed(node("n1", cpu="4"), group("g", minimum))
+    made.feed(*(pod(f"g-{i}", "g", **each) for i, each in enumerate(pods))).cycle()
+    first = made.cache.record.explain("a/g").splitlines()[0]
+    assert first.startswith(f"a/g: {said}")
+    assert (" wait: " in first) is (" wait: " in said or "wait: " in said)
+
+
+@pytest.mark.parametrize("pod_reasons", [False, True])
+def test_without_reasons_of_pods_only_those_are_told_for_whom_a_node_is_held(pod_reasons):
+    made = Desk().feed(node("n1"), group("g", 2), pod("g-0", "g", cpu="2"), pod("g-1", "g", cpu="99"))
+    session, task = made.session(), made.task("g-0")
+    statement = session.statement()
+    statement.pipeline([task], [made.node("n1")], evicted=True)
+    session.reserve([task], [], 60 * SECOND)
+    statement.keep()
+    ((_, report),) = closing.report(session, pod_reasons=pod_reasons)
+    assert [each.task.name for each in report.tasks] == (["g-0", "g-1"] if pod_reasons else ["g-0"])

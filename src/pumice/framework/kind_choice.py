@@ -79,7 +79,6 @@ class KindChoice:
         "_live",
         "_nexts",
         "_plain",
-        "_refused",
         "_rows",
         "_sizes",
         "_sorted",
@@ -138,7 +137,6 @@ class KindChoice:
             if points is not None:
                 kind = self.number
                 self.number += 1
-                self._nexts.append(0)
                 self._rows[kind], self._sizes[kind], self._alive[kind] = row, 1, True
                 self._live = None
         elif points is None:
