@@ -507,3 +507,76 @@ def test_without_reasons_of_pods_only_those_are_told_for_whom_a_node_is_held(pod
     statement.keep()
     ((_, report),) = closing.report(session, pod_reasons=pod_reasons)
     assert [each.task.name for each in report.tasks] == (["g-0", "g-1"] if pod_reasons else ["g-0"])
+
+
+# ---- how many are lacking, and what each pod is told
+
+
+def numbers(session, job):
+    """Read how many of a gang are lacking, of how many, from its verdict."""
+    return closing.unschedulable(session, job).partition(" tasks in gang")[0].rpartition("; ")[2]
+
+
+@pytest.mark.parametrize("minimum", [2, 3, 5])
+@pytest.mark.parametrize("placed", [0, 1, 2, 3])
+def test_as_many_lack_as_an_attempt_that_was_given_up_did_not_place(placed, minimum):
+    made = Desk().feed(node("n1"), group("g", minimum), *(pod(f"g-{i}", "g", cpu="1") for i in range(3)))
+    session, tasks = made.session(), [made.task(f"g-{i}") for i in range(3)]
+    statement = session.statement()
+    statement.allocate(tasks[:placed], [made.node("n1")] * placed)
+    statement.discard()
+    assert numbers(session, tasks[0].job) == f"{min(3, max(0, minimum - placed))}/3"
+
+
+ROLES = [
+    ("one of each is there", {"a": 1, "b": 1}, {"a": ["1"], "b": ["1"]}, "2/2"),
+    ("one asks for nothing, and is ready", {"a": 1, "b": 1}, {"a": ["0"], "b": ["1"], "c": ["run", "run"]}, "1/4"),
+    ("one runs", {"a": 1, "b": 1}, {"a": ["run"], "b": ["1"]}, "1/2"),
+    ("one more than is needed makes up for no other", {"a": 1, "b": 2}, {"a": ["run", "run"], "b": ["1", "1"]}, "2/4"),
+    ("two more make up for no other", {"a": 1, "b": 1}, {"a": ["run", "run", "run"], "b": ["1"]}, "1/4"),
+]
+
+
+@pytest.mark.parametrize(("needed", "roles", "told"), [row[1:] for row in ROLES], ids=[row[0] for row in ROLES])
+def test_of_roles_those_lack_that_each_has_too_few_of(needed, roles, told):
+    made = Desk().feed(node("n1"), group("g", sum(needed.values()), minTaskMember=needed))
+    for role, members in roles.items():
+        for i, cpu in enumerate(members):
+            place = {"node": "n1", "cpu": "1"} if cpu == "run" else {"cpu": None if cpu == "0" else cpu}
+            made.feed(pod(f"g-{role}-{i}", "g", role=role, **place))
+    session = made.session()
+    assert numbers(session, made.cluster.jobs["a/g"]) == told
+
+
+def test_each_pod_says_why_it_waits_as_its_condition_does():
+    made = Desk().feed(node("n1"), group("g", 1), pod("g-0", "g", cpu="99"), group("late", 1, queue="late"))
+    made.feed(pod("late-0", "late", cpu="1"), pod("stray-0", "stray", cpu="1"), pod("alone", cpu="1"))
+    made.feed(group("h", 2), pod("h-0", "h", cpu="1"), pod("h-1", "h", cpu="99")).apply()
+    found = {}
+
+    def look(explainer):
+        for task in made.cluster.tasks.values():
+            found[task.name] = closing.task_reason(explainer.session, task)
+
+    made.scheduler.cycle(look)
+    assert found["alone"] == ""
+    assert found["stray-0"] == "its PodGroup a/stray does not exist"
+    assert found["late-0"] == "queue late does not exist; create it or name another in spec.queue"
+    written = pod_conditions(made)
+    for name in ("g-0", "h-0", "h-1"):
+        assert written[name][1].endswith(f"; {found[name]}")
+    assert found["h-0"].startswith("Pod a/h-0 can possibly be assigned to n1")
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_a_bind_that_was_refused_is_the_reason_until_the_pod_is_tried_again(again):
+    made = Desk().feed(node("n1"), group("g", 1), pod("g-0", "g", cpu="1"))
+    made.cycle()
+    made.settle(made.world.of(Bind)[-1], "refused", "no such luck")
+    if again:
+        made.modify(node("n1", cordoned=True))
+    made.cycle(0)
+    made.now += 120 * SECOND * again
+    made.feed(group("other", 0)).cycle()
+    reason, message = pod_conditions(made)["g-0"]
+    assert (reason == "SchedulerError", "no such luck" in message) == ((False, False) if again else (True, True))
