@@ -10,6 +10,7 @@ from pumice.cache import effects
 from pumice.controllers.queueing import requests
 from pumice.controllers.queueing.observed import Observed
 from pumice.controllers.workloads import daemon_sets, history, manifests, node_fit, replica_sets
+from pumice.controllers.workloads import pods as pods_of
 
 NOW = at(100)
 TEMPLATE = {"metadata": {"labels": {"app": "x"}}, "spec": {"containers": []}}
@@ -339,3 +340,17 @@ def test_a_replica_set_counts_its_pods_and_says_when_it_was_refused_one():
     assert replica_sets.ReplicaSets().reconcile("a", "gone", Observed(), NOW) == requests.Reconciled()
     empty = replicas(subject("ReplicaSet", replicas=0)).steps[0].request.body["status"]
     assert empty == {"replicas": 0, "terminatingReplicas": 0, "observedGeneration": 4}
+
+
+@pytest.mark.parametrize(
+    ("pause", "second", "is_available"), [(0, 50, True), (1, 50, False), (1, 51, True), (9, 58, False)]
+)
+def test_a_pod_is_available_when_it_has_been_ready_for_long_enough(pause, second, is_available):
+    ready = of_set("a", "n", since=50)
+    moment, due = at(second), START + (50 + pause) * duration.SECOND
+    assert pods_of.is_available(ready, pause, moment) is is_available
+    assert pods_of.available_at(ready, pause, moment) == due
+    found = replica_sets.next_available([ready], {"minReadySeconds": pause}, moment)
+    assert found == (None if is_available else due)
+    assert not pods_of.is_available(of_set("b", "n", "starting"), pause, moment)
+    assert pods_of.available_at(of_set("b", "n", "starting"), pause, moment) is None

@@ -350,3 +350,9 @@ def test_what_a_job_asks_for_is_read_once_for_each_of_its_generations(second, sa
     for uid, generation in ((None, 1), ("u", None), (None, None)):
         sizes = [reader.read(manifest_of(uid, generation, replicas)).replicas for replicas in (1, 2)]
         assert sizes == [1, 2]  # nobody knows whether they are the same
+
+
+@pytest.mark.parametrize("named", ["", "high"])
+def test_a_group_has_the_priority_class_of_its_job(named):
+    spec = group_of(job(task("w", 1), **({"priorityClassName": named} if named else {})))["spec"]
+    assert spec.get("priorityClassName", "") == named
