@@ -98,8 +98,8 @@ class Queues:
     ) -> dict[str, str | None]:
         """Give what is written when a state has been reached: no order stands any more, and no mark that would undo it."""
         found: dict[str, str | None] = {} if order is None else {names.QUEUE_ORDER: None}
-        ordered = order is not None and action == states.CLOSE
-        stale = states.is_marked(queue) and _opens(queue, parent) and (ordered or new == names.QUEUE_OPEN)
+        settled = action == states.CLOSE or new == names.QUEUE_OPEN
+        stale = settled and states.is_marked(queue) and _opens(queue, parent)
         if action == states.OPEN or stale:
             found[names.CLOSED_BY_PARENT] = "false"
         return found
