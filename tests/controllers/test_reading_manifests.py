@@ -48,7 +48,7 @@ def test_a_share_is_rounded_up_or_down(percent, total):
     assert manifests.scaled(f"{percent}%", total, up=False) == math.floor(exact)
     for count in (percent, str(percent)):
         assert manifests.scaled(count, total, up=True) == percent
-    for nonsense in (-percent, "x", "x%", "2x%", "", True, None):
+    for nonsense in (-percent, "x", "x%", "2x%", "%", "", True, None, "9" * 5000, f"{'9' * 5000}%"):
         assert manifests.scaled(nonsense, total, up=True) == 0
 
 

@@ -52,7 +52,8 @@ def test_a_pod_that_is_gone_is_made_anew_beside_one_that_has_to_go():
 
 
 @pytest.mark.parametrize(
-    ("stamped", "is_past"), [("1", True), ("2", False), ("3", False), ("x", False), (1, False), (None, False)]
+    ("stamped", "is_past"),
+    [("1", True), ("2", False), ("3", False), ("x", False), ("9" * 5000, False), (1, False), (None, False)],
 )
 def test_a_group_is_of_the_past_that_was_made_for_pods_before_the_last_restart(stamped, is_past):
     made = reading.Job({**job(), "status": {"version": 2}})

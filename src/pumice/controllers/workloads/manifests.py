@@ -165,10 +165,10 @@ def scaled(value: Any, total: int, *, up: bool) -> int:
     if isinstance(value, int) and not isinstance(value, bool):
         return max(0, value)
     text = str(value)
-    if text.endswith("%") and text[:-1].isdecimal():
-        share = int(text[:-1]) * total
+    if text.endswith("%"):
+        share = written_number(text[:-1]) * total
         return -(-share // 100) if up else share // 100
-    return int(text) if text.isdecimal() else 0
+    return written_number(text)
 
 
 def first(times: Iterable[int | None]) -> int | None:

@@ -67,7 +67,7 @@ def cause(group: Mapping[str, Any] | None, said: str) -> str:
 def is_of_the_past(job: Job, group: Mapping[str, Any]) -> bool:
     """Tell whether a group was made for pods that a restart has done away with; one that does not say is of the present."""
     stamped = manifests.mapping(group, "metadata", "annotations").get(names.JOB_VERSION)
-    return isinstance(stamped, str) and stamped.isdecimal() and int(stamped) < job.version
+    return manifests.written_number(stamped, job.version) < job.version
 
 
 def keep(job: Job, group: Manifest | None, observed: Observed) -> list[Step]:
