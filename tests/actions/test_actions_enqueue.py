@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from builders import Desk, group, node, pod, queue
 from drawing import drawn
-from pumice.framework.extensions import PERMIT, reject
+from pumice.framework.extensions import ABSTAIN, PERMIT, reject
 from pumice.framework.plugin import Plugin
 
 CORES = st.sampled_from([None, 0, 1, 2, 3, 5, 8])
@@ -154,3 +154,22 @@ def test_a_gang_that_was_left_incomplete_needs_no_vote_if_what_it_lacks_is_free_
     record = desk.cycle()
     assert ("not let in" not in record.explain("a/g")) == is_let_in
     assert desk.cluster.jobs["a/g"].is_interrupted
+
+
+class Wavering(Plugin):
+    """Votes against a group at first, and has no opinion later."""
+
+    name = "wavering"
+    points = frozenset({"JobEnqueueable"})
+
+    def open(self, session):
+        session.job_enqueueable.add(lambda _: reject("not yet") if session.number == 1 else ABSTAIN)
+
+
+def test_a_group_against_which_nobody_votes_is_let_in_and_told_so_alone():
+    text = 'actions: "enqueue"\ntiers:\n- plugins: [{name: gang}, {name: wavering}]\n'
+    desk = Desk(text, Wavering).feed(node("n0"), group("g", 1, minResources={"cpu": "1"}))
+    assert "not let in: wavering: not yet" in desk.cycle().explain("a/g")
+    record = desk.feed(node("n1")).cycle()
+    assert desk.cluster.jobs["a/g"].phase == "Inqueue"
+    assert "not yet" not in record.explain("a/g")

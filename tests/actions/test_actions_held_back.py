@@ -205,12 +205,29 @@ def life(more, changes, *, tries_each):
             )
             record = desk.cycle()
             said.append([*record.trace(), *(said_of(record, key) for key in sorted(desk.cluster.jobs))])
+            said += left_by_allocate(desk)
     return [repr(effect) for effect in desk.world.effects], said
+
+
+def left_by_allocate(desk):
+    """Give who holds room after allocate, and how it came about, in order."""
+    session = desk.session()
+    next(action for action in desk.scheduler.engine.actions if action.name == "allocate").execute(session)
+    kept = [(task.name, run.evicted) for run in session.statements.kept for task in run.tasks]
+    return [
+        list(session.reserved),
+        kept,
+        [[task.name for task in each.tasks.values()] for each in desk.cluster.nodes.records],
+    ]
 
 
 LIVES = {
     "they stay": ("", [[], []]),
     "their queue may have no more": (", {name: capacity}", [[queue("default", capability={"cpu": "2"})], []]),
+    "their queue may never have as much": (
+        ", {name: capacity}",
+        [[queue("default", capability={"cpu": "500m"})], []],
+    ),
     "their queue is due no more": (
         ", {name: proportion}",
         [[queue("other", weight=9), group("o", 1, queue="other"), pod("o-0", "o", cpu="9")], []],

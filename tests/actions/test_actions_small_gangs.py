@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-
 from test_actions_small_rules import rack
 
 from builders import Desk, group, node, pod, queue, said_of
@@ -172,3 +171,11 @@ def test_unequal_members_that_do_not_fit_in_their_own_order_are_tried_largest_fi
         another_way.place(turn, left)
     assert [task.node and task.node.name for task in tasks] == ["n1", "n0"]
     assert not turn.session.findings.errors(turn.job)
+    assert not turn.session.findings.last_transactions
+
+
+def test_a_gang_starts_without_those_for_whom_there_is_no_free_room_though_there_will_be_some():
+    desk = Desk(PLAIN).feed(node("n0", "5"), node("n1", "3"), node("n2", "2"))
+    desk.feed(pod("old", scheduler="other", cpu="5", node="n0", deleting=3600))
+    desk.feed(group("g", 2, phase="Inqueue"), *(pod(f"g-{i}", "g", cpu=cpu) for i, cpu in enumerate("523"))).cycle()
+    assert desk.world.binds == {"g-1": "n2", "g-2": "n1"}

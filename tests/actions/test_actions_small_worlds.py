@@ -99,8 +99,93 @@ def test_gangs_that_were_left_incomplete_are_finished_one_after_the_other_and_go
         desk.feed(group(name, 2, phase="Running", queue="z", created=number))
         desk.feed(pod(f"{name}-0", name, cpu="1", node="n"))
     desk.feed(pod("a-1", "a", cpu="1"), pod("a-2", "a", cpu="1", created=1), pod("b-1", "b", cpu="1"))
+    desk.feed(group("first", 2, phase="Inqueue"), *(pod(f"first-{i}", "first", cpu="1") for i in range(2)))
     desk.cycle()
     assert sorted(desk.world.binds) == bound
+
+
+class Claiming(Plugin):
+    """Lets a queue claim one pod more, and no second one."""
+
+    name = "claiming"
+    points = frozenset({"Preemptive"})
+
+    def open(self, session):
+        session.preemptive.add(lambda _, demand: "too much" if len(demand.tasks) > 1 else None)
+
+
+def test_a_gang_is_finished_first_if_its_queue_may_claim_what_it_lacks_whatever_more_it_has():
+    desk = Desk(GANG % ("allocate", "", ", {name: claiming}"), Claiming).feed(node("n", "3"), queue("z"))
+    desk.feed(group("half", 2, queue="z", phase="Running"), pod("half-0", "half", cpu="1", node="n"))
+    desk.feed(*(pod(f"half-{i}", "half", cpu="1", created=i) for i in (1, 2)))
+    desk.feed(group("first", 2, phase="Inqueue"), *(pod(f"first-{i}", "first", cpu="1") for i in range(2)))
+    desk.cycle()
+    assert "half-1" in desk.world.binds
+    assert "first-0" not in desk.world.binds
+
+
+class Enlisted(Plugin):
+    """Serves a queue until it holds a whole cpu."""
+
+    name = "enlisted"
+    points = frozenset({"Overused"})
+
+    def open(self, session):
+        sums = session.cluster.queue_sums
+        session.overused.add(lambda owner: "that is enough" if sums.held(owner.row)[0] >= 1000 else None)
+
+
+def test_whoever_has_used_what_was_held_is_told_why_nothing_more_is_given():
+    desk = holders(1, Enlisted, more=", {name: enlisted}").delete(pod("low0-0", "low0", cpu="1", node="n0"))
+    record = desk.feed(node("m", "9"), pod("g0-1", "g0", cpu="1", created=1)).cycle()
+    assert desk.world.binds == {"g0-0": "n0"}
+    assert "queue default is overused: that is enough" in record.explain("a/g0")
+
+
+def test_what_a_gang_that_waits_has_already_is_given_to_nobody_else():
+    desk = Desk(ALLOCATE).feed(node("n", "3"), group("old", 1), pod("old-0", "old", cpu="2", node="n", deleting=3600))
+    desk.feed(group("g", 2, phase="Inqueue"), *(pod(f"g-{i}", "g", cpu=str(i + 1)) for i in range(2)))
+    desk.feed(group("late", 1, phase="Inqueue", created=9), pod("late-0", "late", cpu="1")).cycle()
+    assert desk.world.binds == {}
+
+
+def test_a_gang_of_unequal_members_starts_in_another_order_than_its_own():
+    desk = Desk(ALLOCATE).feed(node("n0", "3"), node("n1", "2"), group("g", 2, phase="Inqueue"))
+    trace = desk.feed(*(pod(f"g-{i}", "g", cpu=str(i + 2)) for i in range(2))).cycle().trace()
+    assert desk.world.binds == {"g-0": "n1", "g-1": "n0"}
+    assert "allocate: a/g: 2 pods placed, 0 left" in trace
+
+
+@pytest.mark.parametrize("more", [{"memory": "1Mi"}, {"nodeSelector": {"is": "elsewhere"}}])
+def test_a_job_that_has_its_minimum_is_told_why_no_more_is_placed_and_once_more_is_nothing(more):
+    desk = Desk(ALLOCATE).feed(node("n", "1"), group("g", 1, phase="Inqueue"), pod("g-0", "g", cpu="1"))
+    desk.feed(pod("g-1", "g", cpu="1", created=1, **more))
+    record = desk.cycle()
+    assert "has its minimum of 1; 1 more pods wait; g-1: 0/1 nodes are unavailable" in record.explain("a/g")
+    record = desk.modify(node("n", "2", labels={"is": "elsewhere"})).cycle()
+    assert "0/1 nodes" not in record.explain("a/g")
+
+
+@pytest.mark.parametrize(("phase", "told"), [("Inqueue", True), ("Running", False)])
+def test_a_gang_that_waits_to_start_and_never_can_is_told_so(phase, told):
+    desk = Desk(ALLOCATE).feed(node("n", "4"), group("g", 2, phase=phase))
+    session = desk.feed(*(pod(f"g-{i}", "g", cpu=cpu) for i, cpu in enumerate(("1", "9")))).session()
+    next(action for action in desk.scheduler.engine.actions if action.name == "allocate").execute(session)
+    said = [*session.findings.conditions.get("a/g", ()), *session.findings.notices]
+    assert bool(said) is told
+
+
+PROPORTION = 'actions: "allocate"\ntiers:\n- plugins: [{name: gang}, {name: predicates}, {name: proportion}]\n'
+
+
+def test_pods_beyond_the_minimum_too_are_given_what_nobody_else_is_due():
+    """And who finds no node for what it is has no other turn."""
+    desk = Desk(PROPORTION).feed(node("n", "4"), queue("a"), queue("b"))
+    desk.feed(group("b0", 1, queue="b", phase="Inqueue"))
+    desk.feed(pod("b0-0", "b0", cpu="2", nodeSelector={"is": "elsewhere"}), group("g", 1, queue="a", phase="Inqueue"))
+    trace = desk.feed(*(pod(f"g-{i}", "g", cpu="1") for i in range(4))).cycle().trace()
+    assert len(desk.world.binds) == 4
+    assert len([line for line in trace if line.startswith("allocate: a/b0:")]) == 1
 
 
 def test_a_gang_that_was_left_incomplete_is_finished_before_a_queue_that_would_come_first_is_served():

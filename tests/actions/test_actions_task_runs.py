@@ -201,6 +201,17 @@ def test_members_that_their_queue_does_not_take_on_are_told_so():
     assert found.missing[0].reason.startswith("queue default")
 
 
+def test_of_a_gang_that_must_stay_in_one_rack_those_are_counted_that_fit_into_one():
+    desk = Desk(TEXT % ", {name: network-topology-aware}").feed(*(node(f"n{i}", str(2 - i)) for i in range(2)))
+    desk.feed(rack("r0", "n0"), rack("r1", "n1"))
+    desk.feed(group("g", 2, networkTopology={"mode": "hard", "highestTierAllowed": 1}))
+    desk.feed(*(pod(f"g-{i}", "g", cpu="1") for i in range(2)))
+    found = verdict(desk, 2)
+    assert (found.fit, found.enough, found.missing) == (2, True, ())
+    found = verdict(desk.modify(node("n0", "1")), 2)
+    assert (found.fit, [(each.pod, each.count) for each in found.missing]) == (0, [("g-0", 2)])
+
+
 # -- nodes that pods name --------------------------------------------------------------------------------------
 
 
