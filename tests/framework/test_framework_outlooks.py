@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from builders import Desk, group, node, pod
 from pumice.framework import outlooks
 
 REFUSALS = [
     (1, [("node(s) were not ready", 1)], "the only node was not ready"),
+    (1, [("node(s) had untolerated taint(s)", 1)], "the only node had untolerated taint(s)"),
     (2, [("node(s) were not ready", 2)], "all 2 nodes were not ready"),
     (2, [("node(s) had untolerated taint(s)", 2)], "all 2 nodes had untolerated taint(s)"),
     (1, [("Insufficient cpu", 1)], "the only node refuses it: have too little cpu free"),
@@ -23,3 +25,77 @@ REFUSALS = [
 @pytest.mark.parametrize(("nodes", "reasons", "told"), REFUSALS, ids=[row[2] for row in REFUSALS])
 def test_of_several_reasons_that_of_most_nodes_comes_first_and_equals_by_their_words(nodes, reasons, told):
     assert outlooks.counted(nodes, reasons) == told
+
+
+# ---- what nodes could ever do for a pod
+
+LABELLED = {"nodeSelector": {"disk": "fast"}}
+NEVER = [
+    ("there is none", [], {"cpu": "1"}, "there are no nodes"),
+    ("one is large enough", [("n0", "4", "4Gi")], {"cpu": "4"}, ""),
+    ("nobody offers it", [("n0", "4", "4Gi")], {"requests": {"example.com/a": "1"}}, "no node offers example.com/a, it asks for 1"),
+    ("none is large enough", [("n0", "2", "4Gi"), ("n1", "4", "4Gi"), ("n2", "4", "4Gi")], {"cpu": "5"}, "no node has 5 cpu at all: the largest of 3, n1, has 4"),
+    ("what is first asked for is told first", [("n0", "2", "4Gi")], {"cpu": "5", "memory": "5Gi"}, "no node has 5 cpu at all: the largest of 1, n0, has 2"),
+    ("none has both", [("n0", "4", "1Gi"), ("n1", "1", "8Gi")], {"cpu": "2", "memory": "2Gi"}, "no node has 2 cpu and 2Gi memory together, even if it is empty"),
+    ("rules rule all out", [("n0", "4", "4Gi"), ("n1", "4", "4Gi")], {"cpu": "1", **LABELLED}, "no node has the label disk=fast that its nodeSelector asks for"),
+    ("too small is told before rules", [("n0", "4", "4Gi")], {"cpu": "5", **LABELLED}, "no node has 5 cpu at all: the largest of 1, n0, has 4"),
+    ("those that it may use are too small", [("n0", "2", "4Gi", "fast"), ("n1", "8", "4Gi")], {"cpu": "5", **LABELLED}, "no node that it may use has 5 cpu at all: the largest of 1, n0, has 2"),
+    ("those that it may use are large enough", [("n0", "8", "4Gi", "fast"), ("n1", "2", "4Gi")], {"cpu": "5", **LABELLED}, ""),
+]  # fmt: skip
+
+
+def looking(nodes, **wish):
+    made = Desk()
+    for name, cpu, memory, *disk in nodes:
+        made.feed(node(name, cpu, memory, labels={"disk": disk[0]} if disk else {}))
+    made.feed(group("g", 1), pod("g-0", "g", **wish), pod("full", cpu="1", node="n0", scheduler="else"))
+    return made
+
+
+@pytest.mark.parametrize(("nodes", "wish", "never"), [row[1:] for row in NEVER], ids=[row[0] for row in NEVER])
+def test_why_no_node_could_ever_take_a_pod_is_told_by_what_it_asks_for_then_by_rules(nodes, wish, never):
+    made = looking(nodes, **wish)
+    found = made.session().outlooks.of(made.task("g-0"))
+    assert found.never == never
+    assert bool(len(found.able)) is (never == "")
+    asks_for_disk = "nodeSelector" in wish and any(len(each) < 4 for each in nodes)
+    assert bool(found.ruled_out) is asks_for_disk
+
+
+def test_nodes_that_could_take_a_pod_are_those_that_are_large_enough_and_that_rules_allow():
+    made = looking([("n0", "8", "4Gi", "fast"), ("n1", "8", "4Gi"), ("n2", "8", "4Gi", "fast"), ("n3", "1", "4Gi", "fast")], cpu="5", **LABELLED)  # fmt: skip
+    session = made.session()
+    found = session.outlooks.of(made.task("g-0"))
+    assert [made.cluster.nodes.records[row].name for row in found.able] == ["n0", "n2"]
+    assert session.outlooks.of(made.task("g-0")) is found
+
+
+def test_so_many_outlooks_are_remembered_and_the_oldest_forgotten(monkeypatch):
+    monkeypatch.setattr(outlooks, "KEPT", 2)
+    made = Desk().feed(node("n", "64"), group("g", 1), *(pod(f"g-{i}", "g", cpu=str(i + 1)) for i in range(3)))
+    session = made.session()
+    first, *others = [session.outlooks.of(made.task(f"g-{i}")) for i in range(3)]
+    assert [session.outlooks.of(made.task(f"g-{i}")) for i in (1, 2)] == others
+    assert all(a is b for a, b in zip([session.outlooks.of(made.task(f"g-{i}")) for i in (1, 2)], others, strict=True))
+    assert session.outlooks.of(made.task("g-0")) is not first
+
+
+@pytest.mark.parametrize(("beyond", "left"), [(0, True), (1, False)])
+def test_what_was_found_of_jobs_is_forgotten_once_there_is_far_more_of_it_than_jobs(beyond, left, monkeypatch):
+    monkeypatch.setattr(outlooks, "KEPT", 3)
+    made = Desk().feed(node("n"), group("g", 1), group("h", 1))
+    session = made.session()
+    session.outlooks.jobs.update({f"gone-{i}": None for i in range(2 * 2 + 3 + beyond)})
+    assert bool(session.outlooks.jobs) is left
+
+
+@pytest.mark.parametrize("change", [node("n", "4"), node("m"), node("n", labels={"a": "b"})])
+def test_what_was_found_out_is_forgotten_when_nodes_offer_or_say_something_else(change):
+    made = Desk().feed(node("n"), group("g", 1), pod("g-0", "g", cpu="1"))
+    first = made.session().outlooks
+    epoch, found = first.epoch, first.of(made.task("g-0"))
+    second = made.session().outlooks
+    assert (second.epoch, second.of(made.task("g-0")) is found) == (epoch, True)
+    third = made.modify(change).session().outlooks
+    assert third.epoch != epoch
+    assert third.of(made.task("g-0")) is not found
