@@ -356,3 +356,8 @@ def test_what_a_job_asks_for_is_read_once_for_each_of_its_generations(second, sa
 def test_a_group_has_the_priority_class_of_its_job(named):
     spec = group_of(job(task("w", 1), **({"priorityClassName": named} if named else {})))["spec"]
     assert spec.get("priorityClassName", "") == named
+
+
+@pytest.mark.parametrize(("iteration", "is_any"), [("any", True), ("all", False), ("Any", False), (None, False)])
+def test_a_task_says_whether_any_of_those_it_depends_on_is_enough(iteration, is_any):
+    assert depending("w", "x", iteration=iteration).roles[2].any_dependency is is_any
