@@ -78,7 +78,7 @@ def _files(path: Path) -> list[Path]:
 
 
 def unnoticed(found: list[changing.Mutant], told: list[str]) -> list[changing.Mutant]:
-    """Give the changes of which a run has told that nobody noticed them: of several that read alike, the one that is nearest to where it was."""
+    """Give the changes of which a run has told that nobody noticed them: of several that read alike, the one that is nearest to where it was, in one line the one of its number."""
     alike: dict[tuple[str, str], list[changing.Mutant]] = defaultdict(list)
     for mutant in found:
         alike[mutant.path, mutant.wording].append(mutant)
@@ -87,7 +87,9 @@ def unnoticed(found: list[changing.Mutant], told: list[str]) -> list[changing.Mu
         if " not notice " in text or text.startswith("no test calls"):
             path, line, change = text[text.index("src/") :].split(":", 2)
             if same := alike[path, _NUMBER.sub("", change.strip())]:
-                chosen.append(same.pop(min(range(len(same)), key=lambda each: abs(same[each].line - int(line)))))
+                nearest = min(same, key=lambda each: (abs(each.line - int(line)), each.change != change.strip()))
+                same.remove(nearest)
+                chosen.append(nearest)
     return chosen
 
 

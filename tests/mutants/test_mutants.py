@@ -157,6 +157,8 @@ def test_changes_that_read_alike_are_numbered_in_their_order(tmp_path):
     told = [str(noticing.Verdict(changing.mutants(str(file))[1], 4, None))]
     there = [each._replace(path="src/a.py") for each in changing.mutants(str(file))]
     assert [each.change for each in command.unnoticed(there, [told[0].replace(str(file), "src/a.py")])] == [changes[1]]
+    for alike in (each for each in there if each.alike):  # of those in one line the one that was told of
+        assert command.unnoticed(there, [str(noticing.Verdict(alike, 4, None))]) == [alike]
 
 
 LEDGER = """# path | change | kind | reason
