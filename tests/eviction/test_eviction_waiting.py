@@ -59,6 +59,7 @@ class Search:
         return self
 
     def could_serve(self, wanted, spared):
+        assert {task.status for task in spared.victims} == {Status.PENDING}
         waiting = [member.name for member in spared.members if member.status is Status.PENDING]
         self.asked.append((wanted.job.name, [task.name for task in wanted.tasks], waiting, wanted.done()))
         return self._serves
@@ -68,7 +69,8 @@ def scene(*, form=rules.Preempt, text=PREEMPT, stronger="high", serves=True, **m
     """Somebody goes for a claimant while another job waits, which is mostly more important."""
     desk = Desk(text).feed(*(priority_class(name, value) for name, value in (("low", 1), ("mid", 5), ("high", 9))))
     desk.feed(queue("q"), queue("o"), queue("p", reclaimable=False), node("m", "2"))
-    desk.feed(group("low", 0, queue=more.get("victims", "q"), phase="Running", priorityClassName="low"))
+    least, rank = more.get("low", (0, "low"))
+    desk.feed(group("low", least, queue=more.get("victims", "q"), phase="Running", priorityClassName=rank))
     desk.feed(*(pod(f"low-{i}", "low", cpu="1", node="m") for i in range(2)))
     desk.feed(group("asks", 1, queue="q", phase="Inqueue", priorityClassName="mid"), pod("asks-0", "asks", cpu="1"))
     spec = {"priorityClassName": stronger, "phase": "Inqueue", "queue": "q", **more.get("other", {})}
@@ -120,9 +122,17 @@ def test_a_gang_takes_over_with_all_whom_it_lacks():
     assert asked == [("other", ["other-0", "other-1"], ["asks-0"], False)]
 
 
+@pytest.mark.parametrize("question", ["usable", "job_starving"])
+def test_a_job_that_is_not_served_takes_nothing_over(question, monkeypatch):
+    _, plan, search = scene()
+    monkeypatch.setattr(plan.session, question, lambda job: job.name != "other")
+    assert Successors(plan.session, lambda _: [search]).of(plan) is None
+    assert search.asked == []
+
+
 def test_a_job_that_loses_pods_to_the_claimant_takes_nothing_over():
     """Whether it comes back is asked elsewhere."""
-    desk, plan, search = scene(other={"phase": "Pending"})
+    desk, plan, search = scene(other={"phase": "Pending"}, low=(2, "high"))
     desk.feed(pod("low-2", "low", cpu="1"))
     desk.apply()
     assert Successors(plan.session, lambda _: [search]).of(plan) is None
@@ -210,6 +220,72 @@ def test_holds_that_were_taken_off_come_back_unless_they_are_to_stay_off(monkeyp
             if final:
                 off.keep()
         assert said == ([("dropped", ["a", "b"])] if final else [("back", off.tasks)])
+
+
+def holding(text, rank):
+    """Two jobs hold room, one of them with two members, for a claimant of some importance; another has a pod that runs."""
+    desk = Desk(text).feed(*(priority_class(name, value) for name, value in (("low", 1), ("mid", 5), ("high", 9))))
+    desk.feed(node("m", "9"), group("pair", 2, priorityClassName="mid"), group("one", 1, priorityClassName="mid"))
+    desk.feed(*(pod(f"pair-{i}", "pair", cpu="1") for i in range(2)), pod("one-0", "one", cpu="1"))
+    desk.feed(group("runs", 1, priorityClassName="mid"), pod("runs-0", "runs", cpu="1", node="m"))
+    desk.feed(group("asks", 2, priorityClassName=rank), pod("asks-0", "asks", cpu="1"), pod("asks-1", "asks", cpu="1"))
+    session, m = desk.session(), desk.node("m")
+    holders = [desk.task(name) for name in ("pair-0", "pair-1", "one-0", "asks-1")]
+    session.statement().pipeline(holders, [m] * len(holders))
+    session.reserved.update({task.uid: task for task in [*holders, desk.task("runs-0")]})
+    session.reserved["lost"] = SimpleNamespace(uid="lost", job=None, status=Status.PIPELINED)
+    return desk, session
+
+
+@pytest.mark.parametrize(
+    ("text", "rank", "jobs", "offered"),
+    [(PREEMPT, "high", ["one", "pair"], True), (PREEMPT, "mid", [], False), (PREEMPT, "low", [], False)],
+)
+def test_room_may_be_taken_over_of_other_jobs_that_hold_some_and_could_be_evicted(text, rank, jobs, offered):
+    desk, session = holding(text, rank)
+    made = rules.Preempt(session)
+    claimant = desk.task("asks-0")
+    found = takeover.holders(session, made, claimant)
+    assert (sorted(job.name for job in found.jobs), found.is_any_offered) == (jobs, offered)
+    tasks = [desk.task("one-0")]
+    assert takeover.is_offered(session, made, claimant, tasks) is offered
+    assert takeover.could_evict(session, made, claimant, tasks) is offered
+    assert tasks[0].status is Status.PIPELINED
+    session.reserved.clear()
+    assert takeover.holders(session, made, claimant) == ([], False)
+
+
+def test_whoever_is_offered_and_could_take_its_room_back_keeps_it(monkeypatch):
+    desk, session = holding(PREEMPT, "high")
+    monkeypatch.setattr(takeover.votes, "offered", lambda _rules, _claimant, record: list(record.tasks.values()))
+    assert takeover.holders(session, rules.Preempt(session), desk.task("asks-0")) == ([], True)
+
+
+@pytest.mark.parametrize(("lacking", "alone"), [(1, True), (2, False)])
+def test_whoever_asks_alone_asks_the_same_of_one_holder_as_of_its_kind(lacking, alone, monkeypatch):
+    told = []
+
+    class Holders:
+        def __init__(self, _session, _rules, _claimant, ask, of_kind):
+            told.append(ask == of_kind)
+
+        def are_safe(self, tasks):
+            return tasks == ["y"]
+
+        def could_be_evicted(self, tasks):
+            return [task.uid for task in tasks] != ["z"]
+
+    monkeypatch.setattr(takeover, "EqualHolders", Holders)
+    monkeypatch.setattr(takeover.resting, "of", lambda _: SimpleNamespace(kinds=lambda _: [{"x": "x"}, {"y": "y"}]))
+    waiting = [SimpleNamespace(uid=str(i), status=Status.PENDING) for i in range(lacking)]
+    monkeypatch.setattr(asking, "claimants", lambda *_: waiting)
+    monkeypatch.setattr(asking, "members_lacking", lambda _, tasks: tasks)
+    waiting[0].job = SimpleNamespace(key="own")
+    jobs = {uid: SimpleNamespace(key=uid) for uid in "xyz"}
+    reserved = {uid: SimpleNamespace(uid=uid, job=jobs[uid], status=Status.PIPELINED) for uid in "xyz"}
+    session = SimpleNamespace(reserved=reserved, cluster=SimpleNamespace(jobs=jobs))
+    assert takeover.holders(session, "rules", waiting[0]) == ([jobs["x"]], False)
+    assert told == [alone]
 
 
 def test_every_action_between_jobs_that_is_listed_has_a_search_that_looks_ahead():

@@ -197,3 +197,41 @@ def test_after_so_many_states_no_other_way_is_tried_and_that_is_told(monkeypatch
     assert Ways(plan, 2, lambda: False).finds(members) is False
     assert list(plan.bounds) == [ways.REACHED]
     assert plan.members == []
+
+
+def test_no_state_is_looked_at_twice(monkeypatch):
+    """Of two members either may be left out: there are six ways to place one on three nodes, and nine to place both."""
+    monkeypatch.setattr(subject, "Subject", lambda member, _: member)
+    members = [
+        SimpleNamespace(uid=str(size), priority=size, role=str(size), sub_job=None, likeness=(size, None))
+        for size in (1, 2)
+    ]
+    for most in (14, 15):
+        monkeypatch.setattr(ways, "MOST", most)
+        plan = Rooms([9, 9, 9])
+        assert Ways(plan, 1, lambda: False).finds(members) is False
+        assert bool(plan.bounds) is (most == 14)
+
+
+class Following(Rooms):
+    """Takes the first member only beside the second."""
+
+    def evaluation(self, member):
+        found = super().evaluation(member)
+        if member.uid == "first":
+            beside = [row for other, row in self.members if other.uid == "second"]
+            mask = np.array([row in beside for row in range(2)])
+            possible = found.possible
+            return SimpleNamespace(possible=possible, mask=lambda *, released: mask)
+        return found
+
+
+def test_whoever_waits_for_another_is_placed_after_it(monkeypatch):
+    monkeypatch.setattr(subject, "Subject", lambda member, _: member)
+    members = [
+        SimpleNamespace(uid=uid, priority=1, role=uid, sub_job=None, likeness=(uid, minds))
+        for uid, minds in (("first", "beside"), ("second", "beside"))
+    ]
+    plan = Following([2, 2])
+    assert Ways(plan, 2, lambda: len(plan.members) == 2).finds(members)
+    assert [(each.uid, row) for each, row in plan.members] == [("second", 0), ("first", 0)]
