@@ -90,6 +90,13 @@ def test_what_is_held_for_a_job_of_a_queue_that_is_served_no_further_is_not_give
     assert "queue default is overused: it is full" in record.explain("a/g0")
 
 
+def test_a_job_that_starves_in_a_queue_that_is_served_no_further_is_told_so_by_reclaim():
+    desk = Desk(GANG % ("reclaim", "", ", {name: full}"), Full).feed(node("n", "1"), queue("other"))
+    desk.feed(group("old", 0, phase="Running", queue="other"), pod("old-0", "old", cpu="1", node="n"))
+    desk.feed(group("g", 1, phase="Inqueue"), pod("g-0", "g", cpu="1"))
+    assert "reclaim (cycle 1): queue default is overused: it is full" in desk.cycle().explain("a/g")
+
+
 @pytest.mark.parametrize(("room", "bound"), [(3, ["a-1"]), (4, ["a-1", "b-1"]), (5, ["a-1", "a-2", "b-1"])])
 def test_gangs_that_were_left_incomplete_are_finished_one_after_the_other_and_go_on_with_what_they_have_more(
     room, bound

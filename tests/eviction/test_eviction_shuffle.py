@@ -67,3 +67,17 @@ def test_budgets_count_every_eviction():
 
 def test_pods_that_do_not_run_are_not_named():
     assert evicted(pod("m1", "g", node="n1", phase="Pending"), pod("m2", "g")) == {}
+
+
+def test_plugins_are_asked_about_running_pods_of_jobs_alone():
+    waits, alien = pod("m1", "g"), pod("m2", node="n1", scheduler="other")
+    ended = pod("m3", "g", node="n1", phase="Succeeded")
+    assert evicted(waits, alien, ended, pod("m4", "g", node="n1")) == {"m4": "shuffle (mover)"}
+
+
+def test_who_goes_and_who_stays_is_said_with_the_plugin_that_asked():
+    marked = pod("m1", "g", node="n1", annotations={"volcano.sh/preemptable": "false"})
+    desk = Desk(POLICY, Mover, Second).feed(node("n1"), group("g", 1), marked, pod("m2", "g", node="n1"))
+    said = [line for line in desk.cycle().trace() if line.startswith("shuffle: ")]
+    assert said[0].startswith("shuffle: a/m1 stays, though mover asks for its eviction: ")
+    assert said[1:] == ["shuffle: a/m2 is evicted because mover asks for it"]
