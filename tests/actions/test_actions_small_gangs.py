@@ -174,6 +174,17 @@ def test_unequal_members_that_do_not_fit_in_their_own_order_are_tried_largest_fi
     assert not turn.session.findings.last_transactions
 
 
+@pytest.mark.parametrize("job", WISHES)
+@pytest.mark.parametrize("part", [None, *WISHES])
+def test_under_volcano_s_rules_the_order_of_tasks_alone_decides_also_inside_hyper_nodes(job, part):
+    text = PLAIN.replace("{name: predicates}", "{name: predicates}, {name: network-topology-aware}")
+    desk = Desk(f"compatibility: volcano{text}").feed(node("n0", "3"), node("n1", "2"), rack("r", "n0", "n1"))
+    policy = {"name": "s", "subGroupSize": 2, "minSubGroups": 1, "matchLabelKeys": ["part"], **(part or {})}
+    desk.feed(group("g", 2, phase="Inqueue", **({} if part is None else {"subGroupPolicy": [policy]}), **job))
+    desk.feed(*(pod(f"g-{i}", "g", cpu=str(i + 2), labels={"part": "a"}) for i in range(2))).cycle()
+    assert desk.world.binds == {}
+
+
 def test_a_gang_starts_without_those_for_whom_there_is_no_free_room_though_there_will_be_some():
     desk = Desk(PLAIN).feed(node("n0", "5"), node("n1", "3"), node("n2", "2"))
     desk.feed(pod("old", scheduler="other", cpu="5", node="n0", deleting=3600))

@@ -93,8 +93,7 @@ def _attempt_again(turn: Turn, goal: Goal, stage: Progress, tasks: Sequence[Task
 
 def _largest_first(turn: Turn, goal: Goal, domain: HyperNode, stage: Progress) -> Iterable[list[Task]]:
     """Give other orders of the tasks that could help in a domain."""
-    anywhere = goal.limit is None and turn.scope.domain is None
-    if goal.is_part is not bool(turn.job.policies) or (anywhere and not turn.session.gangs_are_kept):
+    if goal.is_part is not bool(turn.job.policies) or not turn.session.gangs_are_kept:
         return ()
     part = goal.sub_job if goal.is_part else None
     return largest_first.reordered(turn, domain.rows, goal.tasks, part, released=stage is Progress.WAITS)
