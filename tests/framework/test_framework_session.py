@@ -238,3 +238,47 @@ def test_what_is_reserved_is_held_from_now_on_for_so_long():
     session.statement().pipeline([task], [made.node("n")])
     session.reserve([task], [victim], 7 * SECOND)
     assert session.reservations.holds == {task.uid: Hold("n", (victim.uid,), NOW, patience=7 * SECOND)}
+
+
+# ---- statements
+
+
+def three():
+    """Three pods that wait, the first two of them equal, and one that runs."""
+    made = Desk().feed(node("n"), group("g", 1), *(pod(f"g-{i}", "g", cpu="1" if i < 2 else "2") for i in range(3)))
+    made.feed(group("old", 0), pod("old", "old", cpu="1", node="n"))
+    return made, made.session()
+
+
+def test_who_goes_goes_for_the_claimant_of_the_statement_and_nothing_else_is_done_for_him():
+    made, session = three()
+    statement = session.statement(made.task("g-0"))
+    statement.evict([made.task("old")], "why")
+    statement.pipeline([made.task("g-0")], [made.node("n")])
+    assert [(run.step, run.claimant) for run in statement.runs] == [
+        (Step.EVICT, made.task("g-0")),
+        (Step.PIPELINE, None),
+    ]
+
+
+@pytest.mark.parametrize("enough", [1, 2, 3, 4])
+def test_no_more_is_placed_once_that_is_enough(enough):
+    made, session = three()
+    tasks = [made.task(f"g-{i}") for i in range(3)]
+    statement = session.statement()
+    placed = statement.allocate(
+        tasks, [made.node("n")] * 3, until=lambda: sum(task.node is not None for task in tasks) >= enough
+    )
+    assert placed == min(3, enough)
+    assert [task.node is not None for task in tasks] == [i < enough for i in range(3)]
+
+
+def test_to_undo_what_was_not_done_does_nothing():
+    made, session = three()
+    statement = session.statement()
+    statement.undo(made.task("g-0"))
+    statement.allocate([made.task("g-1")], [made.node("n")])
+    statement.undo(made.task("g-0"))
+    assert made.task("g-1").node is made.node("n")
+    statement.undo(made.task("g-1"))
+    assert (made.task("g-1").node, statement.runs) == (None, [])
