@@ -43,8 +43,8 @@ class Hand:
             self.desk.feed(node(name, labels={"is": name}, **(cpu if isinstance(cpu, dict) else {"cpu": str(cpu)})))
         for name, (least, rank, pods) in running.items():
             self.desk.feed(group(name, least, phase="Running", priorityClassName=rank))
-            for i, (where, cpu) in enumerate(pods):
-                self.desk.feed(pod(f"{name}-{i}", name, cpu=str(cpu), node=where))
+            for i, (where, cpu, *told) in enumerate(pods):
+                self.desk.feed(pod(f"{name}-{i}", name, cpu=str(cpu), node=where, **(told[0] if told else {})))
         least = len(asks) if minimum is None else minimum
         self.desk.feed(group("asks", least, phase="Inqueue", priorityClassName="high", **spec), *also)
         for i, (cpu, told) in enumerate(asks):
