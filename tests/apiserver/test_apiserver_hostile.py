@@ -11,10 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pumice.apiserver import bodies, protobuf, resources, selectors, statuses
+from pumice.apiserver import bodies, protobuf, requests, resources, selectors, statuses, subresources
 from pumice.apiserver.ownership import places
 from pumice.apiserver.patching import json_patch, strategic
 from pumice.apiserver.schemas import bounded_patterns, cel, nodes, validating
+from pumice.apiserver.tables import json_paths
+from pumice.sim import store
 from tests import mutations
 
 
@@ -25,6 +27,7 @@ def _field(number, content):
     return bytes([number << 3 | 2, len(content)]) + content
 
 
+DIGITS = "9" * 5_000  # more than are read as a number
 POD = _field(1, _field(1, b"p") + _field(7, 3) + _field(11, _field(1, b"k") + _field(2, b"v"))) + _field(
     2, _field(2, _field(1, b"c") + _field(6, _field(3, 80))) + _field(4, 30)
 )
@@ -321,6 +324,12 @@ def test_long_and_short_values_are_matched_as_the_pattern_says(pattern, good, ba
     assert not bounded_patterns.compiled(pattern).search(bad)
 
 
+@pytest.mark.parametrize("pattern", [f"a{{{'9' * 50}}}", f"a{{{DIGITS}}}", f"a{{1,{DIGITS}}}", "(" * 5_000])
+def test_a_pattern_that_nobody_can_compile_is_refused_as_one(pattern):
+    with pytest.raises(re.error):
+        bounded_patterns.compiled(pattern)
+
+
 @settings(max_examples=5 * mutations.EXAMPLES)
 @given(mutations.changed_bytes(rb"^([a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?\.)+(com|[^\d\W]+)$"))
 def test_a_changed_pattern_is_refused_or_matched(pattern):
@@ -339,3 +348,42 @@ def test_a_changed_selector_is_read_or_a_bad_request(text):
         refused = 0
         matches({"metadata": {"labels": {"a": "b", "g": "", "i": "7"}}})
     assert refused in (0, 400)
+
+
+@pytest.mark.parametrize("seconds", ["--5", "5-", "x", "²", "1.5", "1e3", DIGITS, f"-{DIGITS}"])
+def test_seconds_in_a_query_that_are_no_number_are_a_bad_request(seconds):
+    for read in (
+        lambda: requests.delete_options({"gracePeriodSeconds": seconds}, {}),
+        lambda: requests.check_list_options({"timeoutSeconds": seconds}, watch=True),
+    ):
+        with pytest.raises(statuses.Problem, match=r"strconv\.ParseInt: parsing .*: invalid syntax") as refused:
+            read()
+        assert refused.value.code == 400
+        assert len(str(refused.value)) < 200
+
+
+@pytest.mark.parametrize(("query", "seconds"), [({}, 7), ({"gracePeriodSeconds": ""}, 7)] + [({"gracePeriodSeconds": each}, int(each)) for each in ("0", "30", "-1", "+5")])  # fmt: skip
+def test_the_seconds_of_a_query_count_before_those_of_the_body(query, seconds):
+    assert requests.delete_options(query, {"gracePeriodSeconds": 7}) == {"gracePeriodSeconds": seconds}
+    requests.check_list_options({"timeoutSeconds": str(seconds)}, watch=False)
+
+
+@pytest.mark.parametrize("least", ["50%", "2", 2, "²%", f"{DIGITS}%", DIGITS, "-1%", "x", None, True])
+@pytest.mark.parametrize("field", ["minAvailable", "maxUnavailable"])
+def test_a_budget_that_says_something_like_a_number_is_counted_as_well_as_it_can_be(field, least):
+    budget = {"metadata": {"name": "b", "namespace": "a"}, "spec": {"selector": {}, field: least}}
+    found = subresources.budget_figures(budget, store.ObjectStore(lambda: 0))
+    assert found["disruptionsAllowed"] == 0
+
+
+@pytest.mark.parametrize(
+    ("path", "found"),
+    [(".a[0]", [1]), (".a[-1]", [2]), (".a[7]", []), (f".a[{'9' * 9}]", []), (".a[:1]", [1]), (".a[1:]", [2])],
+)
+def test_a_place_in_a_list_is_found_if_it_is_there(path, found):
+    assert json_paths.find({"a": [1, 2]}, path) == found
+
+
+@pytest.mark.parametrize("path", [f".a[{DIGITS}]", f".a[{DIGITS}:]", f".a[:-{DIGITS}]"])
+def test_a_column_of_a_kind_that_asks_for_an_endless_place_breaks_no_table(path):
+    assert json_paths.find({"a": [1, 2]}, path) == []

@@ -375,6 +375,22 @@ def test_a_restart_reads_instances_back_and_a_card_that_nobody_uses_is_cut_anew(
     assert given_to(desk, "q") == ["GPU-U[g1-0],NVIDIA,5120,0:"]
 
 
+@pytest.mark.parametrize(
+    ("noted", "held"),
+    [
+        ("GPU-A,NVIDIA,1024,30:;", [(1024, 30)]),
+        ("GPU-A,NVIDIA,1024,30:GPU-A,NVIDIA,x,1:", [(1024, 30)]),
+        *((f"GPU-A,NVIDIA,{number},1:", []) for number in ("\u00b2", "-1", "1.5", "", "x")),
+        *((f"GPU-A,NVIDIA,1,{number}:", []) for number in ("\u00b2", "-1", "1.5", "", "x")),
+        (f"GPU-A,NVIDIA,{'9' * 5000},{'9' * 5000}:", [(10**12 - 1, 10**6 - 1)]),
+        ("GPU-Z,NVIDIA,1,1:;;:,,,", []),
+    ],
+)
+def test_what_is_noted_on_a_pod_and_cannot_be_read_holds_nothing(noted, held):
+    shares = vgpus.held_by(noted, AB.cards, ("gpu",))
+    assert [(share.memory, share.cores) for share in shares] == held
+
+
 def test_the_factor_of_the_device_plugin_multiplies_what_is_asked_for():
     desk = Desk(text(VGPUEnable=True)).feed(cuts(DEVICE_CONFIG + "  gpuMemoryFactor: 1000\n"), vgpu_node("n1", MIG))
     desk.feed(group("g", 1), wanting("p", memory="6", cores="")).cycle()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, Final
 
 from pumice.api import kinds
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from pumice.sim.store import ObjectStore
 
 Document = dict[str, Any]
+_AMOUNT: Final = re.compile(r"([0-9]{1,9})(%?)")
 _SCALED: Final = frozenset({"ReplicaSet", "StatefulSet", "ReplicationController", "Deployment"})
 
 
@@ -123,6 +125,10 @@ def _controller(manifest: Mapping[str, Any], store: ObjectStore) -> Mapping[str,
 
 
 def _share(amount: Any, whole: int) -> int:
-    if isinstance(amount, str) and amount.endswith("%") and amount[:-1].isdecimal():
-        return -(-whole * int(amount[:-1]) // 100)
-    return int(amount) if isinstance(amount, int) or str(amount).isdecimal() else 0
+    """Read a number or a percentage, rounded up; what is neither is 0."""
+    if isinstance(amount, int):
+        return amount
+    found = _AMOUNT.fullmatch(amount) if isinstance(amount, str) else None
+    if found is None:
+        return 0
+    return -(-whole * int(found[1]) // 100) if found[2] else int(found[1])

@@ -25,6 +25,7 @@ REFUSED: Final = {
     "ephemeralcontainers": "ephemeral containers need a pod that runs; pods here are simulated",
 }
 _TRUE: Final = frozenset({"1", "t", "T", "true", "TRUE", "True"})
+_WHOLE: Final = re.compile(r"[+-]?[0-9]{1,18}")
 _NAME: Final = re.compile(r"[^/%]+")
 
 
@@ -91,9 +92,7 @@ def target(registry: Registry, path: str) -> Target:
 
 def check_list_options(query: Mapping[str, str], *, watch: bool) -> None:
     """Refuse what a list or a watch may not be asked for, in the words of kube-apiserver."""
-    seconds = query.get("timeoutSeconds", "")
-    if seconds and not seconds.removeprefix("-").isdecimal():
-        raise statuses.bad_request(f'strconv.ParseInt: parsing "{seconds[:40]}": invalid syntax')
+    _number(query, "timeoutSeconds")
     version, match = query.get("resourceVersion", ""), query.get("resourceVersionMatch", "")
     send = query.get("sendInitialEvents")
     causes: statuses.Causes = []
@@ -145,13 +144,23 @@ def options(
     )
 
 
+def _number(query: Mapping[str, str], name: str) -> int | None:
+    """Read a whole number; None if none is given."""
+    text = query.get(name, "")
+    if not text:
+        return None
+    if not _WHOLE.fullmatch(text):
+        raise statuses.bad_request(f'strconv.ParseInt: parsing "{text[:40]}": invalid syntax')
+    return int(text)
+
+
 def delete_options(query: Mapping[str, str], stated: Mapping[str, Any]) -> dict[str, Any]:
     """Read how a deletion is to be done: what the query says counts before what the body says."""
     wanted = dict(stated)
     if query.get("propagationPolicy"):
         wanted["propagationPolicy"] = query["propagationPolicy"]
-    if query.get("gracePeriodSeconds", "").lstrip("-").isdecimal():
-        wanted["gracePeriodSeconds"] = int(query["gracePeriodSeconds"])
+    if (seconds := _number(query, "gracePeriodSeconds")) is not None:
+        wanted["gracePeriodSeconds"] = seconds
     if query.get("orphanDependents"):
         wanted["orphanDependents"] = is_true(query["orphanDependents"])
     return wanted

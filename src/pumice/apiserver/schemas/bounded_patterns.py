@@ -42,7 +42,7 @@ def compiled(pattern: str) -> BoundedPattern:
     """Compile a pattern; raises `re.error` if it is none."""
     try:
         return BoundedPattern(pattern)
-    except (OverflowError, RecursionError) as error:
+    except (OverflowError, RecursionError, ValueError) as error:  # as for a number of thousands of digits
         raise re.error(str(error)) from None
 
 

@@ -11,6 +11,7 @@ _STEP = re.compile(
     r"\.(?P<field>[A-Za-z0-9_-]+)|\['(?P<quoted>[^']+)'\]|\.?\[(?P<index>-?\d+)\]|\.?\[(?P<slice>-?\d*:-?\d*)\]|\.?(?P<all>\[\*\]|\.\*)"
     r"|\[\?\(@\.(?P<key>[A-Za-z0-9_.-]+)\s*==\s*(?P<value>\"[^\"]*\"|'[^']*'|[^)]+)\)\]"
 )
+_DIGITS = 10  # as many lead beyond any list
 
 
 @functools.lru_cache(maxsize=1024)
@@ -40,10 +41,10 @@ def _below(value: Any, step: dict[str, str | None]) -> list[Any]:
     if name is not None:
         return [value[name]] if isinstance(value, dict) and name in value else []
     if step["index"] is not None:
-        place = int(step["index"])
+        place = int(step["index"][:_DIGITS])
         return [value[place]] if isinstance(value, list) and -len(value) <= place < len(value) else []
     if step["slice"] is not None:
-        first, last = (int(text) if text else None for text in step["slice"].split(":"))
+        first, last = (int(text[:_DIGITS]) if text else None for text in step["slice"].split(":"))
         return value[first:last] if isinstance(value, list) else []
     if step["all"] is not None:
         return list(value) if isinstance(value, list) else list(value.values()) if isinstance(value, dict) else []

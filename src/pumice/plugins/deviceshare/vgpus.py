@@ -234,7 +234,7 @@ def _read(text: str, positions: Mapping[str, int], named: tuple[str, ...]) -> It
         for part in container.split(":"):
             fields = part.split(",")
             card, _, instance = fields[0].partition("[")
-            if len(fields) == 4 and card in positions and fields[2].isdigit() and fields[3].isdigit():
+            if len(fields) == 4 and card in positions and fields[2].isdecimal() and fields[3].isdecimal():
                 shared = named if not instance else tuple(name for name in named if not name.startswith(RULE))
                 amounts = int(fields[2][:12]), int(fields[3][:6])
                 yield Share(positions[card], *amounts, shared, index, instance.rstrip("]"))
