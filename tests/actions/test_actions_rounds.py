@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from unittest import mock
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -14,6 +15,7 @@ from builders import Desk, group, node, played, pod, priority_class, queue
 from drawing import drawn
 from pumice.actions.placing import drafted, rounds, surplus
 from pumice.cache import effects
+from pumice.framework import observing, shortcuts
 from pumice.framework.plugin import Plugin
 
 ANYTHING = st.randoms(use_true_random=True)
@@ -308,7 +310,9 @@ def test_many_jobs_of_one_pod_are_played_in_few_rounds():
 
 
 @pytest.mark.retreats
-def test_jobs_whose_round_breaks_down_are_served_turn_by_turn():
+def test_jobs_whose_round_breaks_down_are_served_turn_by_turn_and_no_other_round_is_tried(monkeypatch):
+    retreats = []
+    monkeypatch.setattr(observing.Observer, "retreated", lambda _, way, error: retreats.append((way, str(error))))
     names = [f"j{number}" for number in range(10)]
     objects = [each for name in names for each in (group(name, 1), pod(f"{name}-0", name, cpu="100m"))]
     desk = Desk().feed(node("n", cpu="64"), *objects)
@@ -316,6 +320,7 @@ def test_jobs_whose_round_breaks_down_are_served_turn_by_turn():
         desk.cycle()
     assert len(desk.world.binds) == len(names)
     assert not desk.scheduler.failures
+    assert retreats == [("rounds", "ours")]
 
 
 @pytest.mark.parametrize("rooms", range(1, 12))
@@ -344,7 +349,31 @@ class Enough(Plugin):
         session.overused.add(lambda queue: "it has enough" if sums.held(queue.row)[0] >= 1000 * self.most else None)
 
 
-@pytest.mark.parametrize("most", range(1, 8))
+class Unready(Plugin):
+    """Finds one job never ready."""
+
+    name = "unready"
+    points = frozenset({"JobReady"})
+
+    def open(self, session):
+        session.job_ready.add(lambda job: job.name != "j3")
+
+
+@pytest.mark.parametrize("queues", [1, 2])
+@pytest.mark.parametrize("blocks", [True, False])
+def test_a_pod_that_does_not_make_its_job_ready_is_bound_in_no_round(queues, blocks):
+    text = 'actions: "allocate"\ntiers:\n- plugins: [{name: gang}, {name: unready}, {name: predicates}]\n'
+    taken = msgspec.structs.replace(shortcuts.ALL, blocks=blocks)
+    desk = Desk(text, Unready, taken=taken).feed(node("n", cpu="64"), queue("other"))
+    for number in range(9):
+        name = f"j{number}"
+        owner = "other" if number % queues else "default"
+        desk.feed(group(name, 1, queue=owner, created=number), pod(f"{name}-0", name, cpu="1"))
+    desk.cycle()
+    assert sorted(desk.world.binds) == [f"j{number}-0" for number in range(9) if number != 3]
+
+
+@pytest.mark.parametrize("most", range(1, 10))
 @pytest.mark.parametrize("members", [1, 2])
 def test_a_queue_that_has_enough_is_served_no_further_in_the_same_round(most, members):
     text = 'actions: "allocate"\ntiers:\n- plugins: [{name: gang}, {name: enough}, {name: predicates}]\n'

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pytest
 from test_actions_small_rules import waiting
-from test_actions_small_worlds import holders
+from test_actions_small_worlds import Licensed, holders
 
 from builders import Desk, group, node, pod, queue
 from pumice.actions.placing import turn_order, waiting_tasks
 from pumice.framework import observing
 from pumice.framework.plugin import Plugin
+from pumice.framework.reads import NOTHING
 
 # -- many turns of one queue -----------------------------------------------------------------------------------
 
@@ -158,6 +159,39 @@ def test_of_jobs_that_are_served_together_each_is_told_what_it_got_and_nothing_e
         *(line for line in trace if line.startswith("allocate: a/j3: ") and "minimum" in line),
     ]
     assert not any("Insufficient cpu" in desk.cache.record.explain(f"a/j{i}") for i in range(3))
+
+
+class Sizing(Plugin):
+    """Refuses pods by what they ask for."""
+
+    name = "sizing"
+    points = frozenset({"PrePredicate"})
+
+    def open(self, session):
+        session.pre_predicate.add(
+            lambda subject: "too large" if subject.shape.request.amounts["cpu"] > 1000 else None, reads=NOTHING
+        )
+
+
+TEXT = 'actions: "allocate"\ntiers:\n- plugins: [{name: gang}, {name: %s}, {name: predicates}]\n'
+
+
+def test_who_is_refused_for_what_he_asks_for_is_not_placed_with_others():
+    desk = Desk(TEXT % "sizing", Sizing).feed(node("n", "9"), group("g", 2, phase="Inqueue"))
+    desk.feed(*(pod(f"g-{i}", "g", cpu=str(i + 1)) for i in range(2))).cycle()
+    assert desk.world.binds == {}
+
+
+def test_who_is_refused_for_what_he_is_is_not_placed_with_his_equals():
+    desk = Desk(TEXT % "licensed", Licensed).feed(node("n", "9"), *many(5))
+    desk.feed(group("j2x", 1, phase="Inqueue", created=0), pod("j2x-0", "j2x", cpu="1", labels={"app": "x"})).cycle()
+    assert sorted(desk.world.binds) == [f"j{i}-0" for i in range(5)]
+
+
+def test_a_member_that_is_refused_for_what_he_is_keeps_none_of_his_equals_out():
+    desk = Desk(TEXT % "licensed", Licensed).feed(node("n", "9"), group("g", 2, phase="Inqueue"))
+    desk.feed(*(pod(f"g-{i}", "g", cpu="1", labels={} if i else {"app": "x"}) for i in range(4))).cycle()
+    assert sorted(desk.world.binds) == ["g-1", "g-2", "g-3"]
 
 
 @pytest.mark.parametrize(("rules", "bound"), [("", ["half-1"]), ("compatibility: volcano", ["first-0", "first-1"])])

@@ -16,10 +16,10 @@ ALL = (NODE, COLUMNS, TASKS, OTHERS, TASK, JOB, QUEUE, TIME)
 
 
 def reading(*reads, basis=None):
-    return [SimpleNamespace(reads=each, basis=basis) for each in reads]
+    return [SimpleNamespace(reads=each, basis=basis, plugin="somebody") for each in reads]
 
 
-def facts(*, handlers=(False, False), all_nodes=True, apart=(False, False), names=False, **asked):
+def facts(*, handlers=(False, False), all_nodes=True, apart=(False, False), names=False, named=False, **asked):
     """The facts of a session whose points have functions that read so much."""
     refuses, looks = handlers
     points = {
@@ -28,7 +28,12 @@ def facts(*, handlers=(False, False), all_nodes=True, apart=(False, False), name
     session = SimpleNamespace(
         **points, names_nodes=names, handlers=SimpleNamespace(may_refuse=refuses, look_around=looks)
     )
-    nodes = SimpleNamespace(looks_at_all_nodes=all_nodes, tells_subjects_apart=apart[0], tells_tasks_apart=apart[1])
+    nodes = SimpleNamespace(
+        looks_at_all_nodes=all_nodes,
+        tells_subjects_apart=apart[0],
+        tells_tasks_apart=apart[1],
+        names_apart=lambda plugin: named and plugin == "somebody",
+    )
     return Independence(session, nodes)
 
 
@@ -62,6 +67,14 @@ def test_what_is_known_of_functions_about_nodes_is_passed_on(is_so):
     assert facts(apart=(is_so, not is_so)).equals_share_answers is not is_so
     assert facts(apart=(not is_so, is_so)).siblings_share_answers is not is_so
     assert facts(names=is_so).nodes_are_chosen_by_scores is not is_so
+
+
+@pytest.mark.parametrize("named", [False, True])
+@pytest.mark.parametrize("reads", [NOTHING, *ALL])
+def test_answers_are_shared_if_nobody_who_is_asked_before_nodes_tells_pods_apart_without_naming_by_what(reads, named):
+    found = facts(pre_predicate=(NOTHING, reads), named=named)
+    assert found.equals_share_answers is (named or reads not in (TASK, JOB, QUEUE, TIME))
+    assert found.siblings_share_answers is (named or reads is not TASK)
 
 
 # ---- those who decide about victims

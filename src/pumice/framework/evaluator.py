@@ -80,6 +80,10 @@ class Evaluator:
         """Whether any function reads more of a task than its shape, its job and its queue."""
         return self.functions.tells_tasks_apart
 
+    def names_apart(self, plugin: str) -> bool:
+        """Whether a plugin names what its filters tell pods of one shape apart by."""
+        return any(each.apart is not None and each.plugin == plugin for each in self.functions.filters)
+
     def evaluate(self, subject: Subject) -> Evaluation:
         """Return the evaluation that a subject shares with its equals."""
         key = self.key(subject)

@@ -29,11 +29,19 @@ class Declared(Protocol):
         """What its answers depend on."""
 
 
+class Named(Declared, Protocol):
+    """One that is a plugin's."""
+
+    @property
+    def plugin(self) -> str:
+        """Whose it is."""
+
+
 class Asked(Protocol):
     """What a session knows of those who are asked, and of those who follow placements."""
 
     @property
-    def pre_predicate(self) -> Iterable[Declared]:
+    def pre_predicate(self) -> Iterable[Named]:
         """Who may refuse a pod before nodes are looked at."""
 
     @property
@@ -76,6 +84,9 @@ class NodeFacts(Protocol):
     def tells_tasks_apart(self) -> bool:
         """Whether any function reads more of a task than its shape, its job and its queue."""
 
+    def names_apart(self, plugin: str) -> bool:
+        """Whether a plugin names what its filters tell pods of one shape apart by."""
+
 
 class Independence:
     """The facts of one session."""
@@ -94,12 +105,12 @@ class Independence:
     @property
     def equals_share_answers(self) -> bool:
         """Whether nodes answer alike about pods of one likeness, whosever they are and whenever they ask."""
-        return not self._nodes.tells_subjects_apart
+        return not (self._nodes.tells_subjects_apart or self._refusals_read(SINGLE))
 
     @property
     def siblings_share_answers(self) -> bool:
         """Whether nodes answer alike about pods of one likeness in one job."""
-        return not self._nodes.tells_tasks_apart
+        return not (self._nodes.tells_tasks_apart or self._refusals_read(Reads.TASK))
 
     @property
     def nodes_are_chosen_by_scores(self) -> bool:
@@ -110,6 +121,15 @@ class Independence:
     def refusals_go_by_shape(self) -> bool:
         """Whether what is asked before nodes are looked at depends on nothing but the shape of a pod."""
         return not any(each.reads & SINGLE for each in self._session.pre_predicate)
+
+    def _refusals_read(self, reads: Reads) -> bool:
+        """Tell whether somebody who is asked before nodes are looked at reads such things of a pod, and names nothing that equal ones are told apart by."""
+        return any(plugin_reads & reads for plugin_reads in self._unnamed_reads)
+
+    @functools.cached_property
+    def _unnamed_reads(self) -> list[Reads]:
+        asked = [each for each in self._session.pre_predicate if each.reads & SINGLE]
+        return [each.reads for each in asked if not self._nodes.names_apart(each.plugin)]
 
     # -- placements --------------------------------------------------------------------------------------------
 
