@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from builders import Desk, group, node, pod
 from pumice.actions.eviction import asking
 from pumice.actions.placing import domain_search, task_runs, telling
+from pumice.actions.placing import minimum as number_lacking
 from pumice.model.statuses import Status
 
 POLICY = {"name": "ring", "matchLabelKeys": ["rank"], "subGroupSize": 3, "minSubGroups": 1}
@@ -43,6 +45,7 @@ def test_members_that_run_or_hold_room_are_not_lacking(minimum, crowd):
     assert int(np.asarray(least)[cpu]) == sum(1000 * (1 + i) for i in range(min(waits, max(1, lacking))))
     assert domain_search.needed(job.tally, minimum, ready=False) == max(1, lacking - idle)
     assert domain_search.needed(job.tally, minimum, ready=True) == 1
+    assert number_lacking.lacking(job.tally, minimum) == max(0, lacking - idle)
 
 
 @pytest.mark.parametrize("crowd", CROWDS, ids=str)
@@ -65,3 +68,18 @@ def test_who_has_its_minimum_is_told_how_many_wait_and_others_how_many_could_be_
         assert said == f"1 of the {lacking} members it still needs could be placed"
     else:
         assert said == "has its minimum of 4; 3 more pods wait"
+
+
+@pytest.mark.parametrize(
+    ("rules", "compatibility", "first"),
+    [
+        ("current", "", True),
+        ("current", "kube-batch", True),
+        ("current", "volcano", False),
+        ("kube-batch", "", False),
+        ("kube-batch", "volcano", False),
+    ],
+)
+def test_members_that_the_minimum_names_come_first_but_for_those_who_mean_other_rules(rules, compatibility, first):
+    session = SimpleNamespace(configuration=SimpleNamespace(rules=rules, compatibility=compatibility))
+    assert number_lacking.comes_first(session) is first

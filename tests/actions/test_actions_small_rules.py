@@ -52,6 +52,25 @@ def test_after_rounds_in_vain_more_and_more_turns_are_taken_alone_and_rounds_are
     assert found == [(8, 1), (4, 3), (2, 7), (2, 15), (4, 0), (2, 1)]
 
 
+USUAL = {"rounds": True, "by_scores": True, "binds": False, "delays": False, "holds": {}}
+
+
+@pytest.mark.parametrize(
+    ("unusual", "played"),
+    [({}, True), *(({each: not USUAL[each]}, False) for each in ("rounds", "by_scores", "binds", "delays", "holds"))],
+)
+def test_rounds_are_played_where_nobody_has_a_say_that_is_for_a_turn_of_its_own(unusual, played):
+    said = {**USUAL, **unusual}
+    session = SimpleNamespace(
+        shortcuts=SimpleNamespace(rounds=said["rounds"]),
+        independence=SimpleNamespace(nodes_are_chosen_by_scores=said["by_scores"]),
+        pre_bind=SimpleNamespace(active=said["binds"]),
+        job_delay=SimpleNamespace(active=said["delays"]),
+        reservations=SimpleNamespace(holds=said["holds"]),
+    )
+    assert bool(round_size.may_be_played(session)) is played
+
+
 class Numbers:
     """Orders items by their number."""
 
@@ -172,6 +191,32 @@ def test_where_plugins_tell_equal_tasks_apart_each_looks_for_a_node_itself(apart
     for task in tasks:
         assert statement.allocate([task], [session.cluster.nodes.records[ahead.next(Subject(task, owner))]])
     assert asked == ([1, 1, 1, 1] if apart else [4])
+
+
+def test_nodes_that_are_chosen_ahead_are_given_in_the_order_in_which_they_would_be_chosen():
+    desk = Desk().feed(*(node(f"n{i}", str(3 - i), "64Gi") for i in range(3)), group("g", 4))
+    session = desk.feed(*(pod(f"g-{i}", "g", cpu="1") for i in range(4))).session()
+    tasks, owner = [desk.task(f"g-{i}") for i in range(4)], session.cluster.queues["default"]
+
+    def given(ahead):
+        statement, rows = session.statement(), []
+        for task in tasks:
+            rows.append((ahead or NodesAhead(session)).next(Subject(task, owner)))
+            assert statement.allocate([task], [session.cluster.nodes.records[rows[-1]]])
+        statement.discard()
+        return rows
+
+    one_by_one = given(None)
+    assert len(set(one_by_one)) > 1
+    assert given(NodesAhead(session, tasks)) == one_by_one == given(NodesAhead(session))
+
+
+def test_beyond_the_minimum_no_gated_pod_is_given_ahead():
+    desk = Desk(queues=("default",)).feed(node("m", "64", "64Gi"), group("g", 1))
+    desk.feed(*(pod(f"g-{i}", "g", cpu="1", created=5) for i in range(4)))
+    gate = {"schedulingGates": [{"name": "wait"}]}
+    desk.feed(*(pod(f"g-wait-{i}", "g", cpu="1", created=0, priority=9, **gate) for i in range(4))).cycle()
+    assert sorted(desk.world.binds) == [f"g-{i}" for i in range(4)]
 
 
 # -- hyper-nodes -----------------------------------------------------------------------------------------------

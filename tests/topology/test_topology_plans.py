@@ -133,3 +133,14 @@ def test_a_job_of_sub_groups_goes_where_these_score_the_most_together(weights, n
     desk.feed(*(pod(f"g-{i}", "g", cpu="1", labels={"part": str(i)}) for i in range(2)))
     desk.cycle()
     assert set(desk.world.binds.values()) == nodes
+
+
+def test_members_that_come_later_go_where_they_are_near_to_those_that_run():
+    """Another block is fuller, and would come first otherwise."""
+    tiers = Tiers([["n0"], ["n1"], ["n2"], ["n3"]], [[0, 1], [2, 3]])
+    desk = Desk(ALLOCATE).feed(*tiers.manifests(), *(node(name, cpu="4") for name in tiers.nodes))
+    desk.feed(group("old", 0), pod("old-0", "old", cpu="2", node="n2"), pod("old-1", "old", cpu="3", node="n0"))
+    wish = {"networkTopology": {"mode": "soft"}}
+    desk.feed(group("g", 1, phase="Running", **wish), pod("g-0", "g", cpu="1", node="n0"), pod("g-1", "g", cpu="1"))
+    desk.cycle()
+    assert desk.world.binds == {"g-1": "n1"}
