@@ -89,11 +89,12 @@ def test_where_jobs_must_not_go_whole_only_what_is_spared_or_left_of_them_goes(l
     assert bool(proposed(hand)) is goes
 
 
-def test_a_gang_of_which_one_must_stay_does_not_go():
-    hand = hand_of({"a": (2, "low", [("m", 1)] * 2)}, 1)
+@pytest.mark.parametrize("text", [TEXT, f"compatibility: volcano\n{TEXT}"])
+def test_a_gang_of_which_one_must_stay_does_not_go(text):
+    hand = hand_of({"a": (2, "low", [("m", 1)] * 2)}, 1, text=text)
     hand.desk.task("a-1").preemptable = False
     assert proposed(hand) == []
-    other = hand_of({"a": (2, "low", [("m", 1)] * 2)}, 1)
+    other = hand_of({"a": (2, "low", [("m", 1)] * 2)}, 1, text=text)
     other.plan.excluded[other.desk.task("a-1").uid] = None
     assert proposed(other) == []
 

@@ -89,7 +89,7 @@ def test_whoever_is_less_important_reaches_nobody_where_that_protects(protects, 
 class Return:
     """A plan for a member on each of two nodes, for which pods of jobs a, b and c go; whoever asks is offered a member if its job is in `offered`."""
 
-    def __init__(self, monkeypatch, *, starving="abc", concerned="abc", offered="abc"):
+    def __init__(self, monkeypatch, *, starving="abc", concerned="abc", offered="abc", refused=""):
         self.asked, self.supposed = [], []
         jobs = {name: SimpleNamespace(key=name, priority=5, pending={}) for name in "abcz"}
         self.job = jobs["z"]
@@ -120,7 +120,9 @@ class Return:
 
         monkeypatch.setattr(votes, "offered", offering)
         monkeypatch.setattr(
-            votes, "ask", lambda _, victim, some, __: [each for each in some if each is self.members[0]]
+            votes,
+            "ask",
+            lambda _, victim, some, __: [t for t in some if t is self.members[0] and victim.job.key != refused],
         )
 
     def returning(self, takes="abc"):
@@ -164,6 +166,8 @@ def test_of_many_pods_all_members_are_asked_about_at_once(looks, asked, monkeypa
     plan = Return(monkeypatch, offered="ab")
     assert plan.returning() == ["a0", "a1", "b0", "b1"]
     assert len(plan.asked) == asked
+    if not asked:
+        assert Return(monkeypatch, refused="b").returning() == ["a0", "a1", "c0", "c1"]
 
 
 # ---- losses
@@ -199,6 +203,12 @@ def test_a_loss_is_the_largest_share_of_any_total_but_that_of_pods():
     assert ranking.rank(session, units) == ((3, 0), False, 4, 18 + losses.end_of_a_job)
     units[0].breaks = True
     assert ranking.rank(session, units)[1] is True
+
+
+def test_where_nothing_is_offered_nothing_is_lost():
+    table = SimpleNamespace(allocatable=np.zeros((1, 2), dtype=np.int64), count=1)
+    losses = ranking.Losses(SimpleNamespace(cluster=SimpleNamespace(nodes=table)))
+    assert losses.of(SimpleNamespace(serial=1, request=SimpleNamespace(vector=np.array([1, 1])))) == 0
 
 
 # ---- plugins that simulate

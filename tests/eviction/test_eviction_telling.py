@@ -22,7 +22,7 @@ def test_a_plan_is_told_with_its_victims_its_number_and_how_long_room_is_held(co
     runs = [SimpleNamespace(step=step, reason="preempt", why="") for step in (Step.EVICT, Step.PIPELINE)]
     plan = SimpleNamespace(
         session=SimpleNamespace(record=SimpleNamespace(next_plan=lambda: 7)),
-        rules=SimpleNamespace(plugins=["priority", "gang"], hold_for=61_999_999),
+        rules=SimpleNamespace(plugins=["priority", "gang"], hold_for=62_000_000),
         statement=SimpleNamespace(runs=runs),
         claimant=SimpleNamespace(key="a/asks-0"),
         job=SimpleNamespace(key="a/asks", queue="q"),
@@ -35,7 +35,7 @@ def test_a_plan_is_told_with_its_victims_its_number_and_how_long_room_is_held(co
     where = " in rack" if domain else ""
     assert telling.number(plan) == (
         f"{count} pods are evicted for 2 members{where}: {named}{text}; plan 7 by the rules of priority, gang, for a/asks-0 first; "
-        "the room is held for 61 s after they are gone (bounds)"
+        "the room is held for 62 s after they are gone (bounds)"
     )
     assert [each.why for each in runs] == [
         "preempt for pod a/asks-0 of group a/asks in queue q by the rules of priority, gang, plan 7",
@@ -51,7 +51,7 @@ def considered(jobs, *, offered=99, best_effort=False, monkeypatch):
     made = []
     for key, (waiting, pods) in jobs.items():
         tasks = {}
-        for i, reason in enumerate(pods):
+        for i, reason in [*enumerate(pods)][::-1]:
             name = f"{key}{i}"
             status = Status.PENDING if reason == "waits" else Status.RUNNING
             tasks[name] = SimpleNamespace(
@@ -117,7 +117,7 @@ def test_who_was_considered_is_told_by_what_refused_them_the_most_frequent_first
 @pytest.mark.parametrize(("count", "text"), [(2, "of 2 pods"), (3, "of the first 2 pods")])
 def test_of_many_the_first_by_name_are_looked_at_and_that_is_told(count, text, monkeypatch):
     monkeypatch.setattr(telling, "LOOKED_AT", 2)
-    jobs = {"b": (0, [None] * (count - 1)), "a": (0, [None])}
-    found, asked = considered(jobs, monkeypatch=monkeypatch)
+    found, asked = considered({"b": (0, [None] * (count - 1)), "a": (0, [None])}, monkeypatch=monkeypatch)
     assert found.startswith(f"{text} considered: 2 ")
     assert asked == [["a0", "b0"]]
+    assert considered({"a": (0, [None] * count)}, monkeypatch=monkeypatch)[1] == [["a0", "a1"]]
