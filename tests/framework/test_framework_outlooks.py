@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
-from builders import Desk, group, node, pod
+from builders import GANG, Desk, group, node, pod
 from pumice.framework import outlooks
+from pumice.framework.plugin import Plugin
+from pumice.framework.reads import Reads
 
 REFUSALS = [
     (1, [("node(s) were not ready", 1)], "the only node was not ready"),
@@ -99,3 +102,71 @@ def test_what_was_found_out_is_forgotten_when_nodes_offer_or_say_something_else(
     third = made.modify(change).session().outlooks
     assert third.epoch != epoch
     assert third.of(made.task("g-0")) is not found
+
+
+def test_what_was_found_of_jobs_is_forgotten_with_the_nodes_that_it_was_found_of():
+    made = Desk().feed(node("n"), group("g", 1))
+    made.session().outlooks.jobs["a/g"] = None
+    assert made.session().outlooks.jobs == {"a/g": None}
+    assert made.feed(node("m")).session().outlooks.jobs == {}
+
+
+def test_nodes_that_come_to_have_a_label_or_come_can_take_a_pod_from_then_on():
+    made = looking([("n0", "8", "4Gi"), ("n1", "8", "4Gi")], cpu="5", **LABELLED)
+
+    def able():
+        found = made.session().outlooks.of(made.task("g-0")).able
+        return [made.cluster.nodes.records[row].name for row in found]
+
+    assert able() == []
+    made.modify(node("n1", "8", "4Gi", labels={"disk": "fast"}))
+    assert able() == ["n1"]
+    made.feed(node("n2", "8", "4Gi", labels={"disk": "fast"}))
+    assert able() == ["n1", "n2"]
+    made.modify(node("n1", "8", "4Gi"))
+    assert able() == ["n2"]
+
+
+def test_a_pod_of_no_job_has_an_outlook_too():
+    made = Desk().feed(node("n", "4"), pod("alone", cpu="9"))
+    assert made.session().outlooks.of(made.task("alone")).never.startswith("no node has 9 cpu at all")
+
+
+class Broken(Plugin):
+    """Rules nodes out by what they say, and breaks down about it."""
+
+    name = "broken"
+    points = frozenset({"Predicate"})
+    reads = Reads.NODE
+    breaks = True
+
+    def open(self, session):
+        session.predicate.add(self._fail)
+
+    def _fail(self, subject, nodes):
+        if self.breaks:
+            raise RuntimeError("no")
+        return np.zeros(len(nodes), dtype=np.int16)
+
+
+def test_that_a_filter_broke_down_says_nothing_about_ever_and_is_not_remembered():
+    how = type("Broken", (Broken,), {})
+    made = Desk(GANG.replace("{name: gang}", "{name: gang}, {name: broken}"), how)
+    made.feed(node("n", "4"), group("g", 1), pod("g-0", "g", cpu="1"))
+    found = made.session().outlooks.of(made.task("g-0"))
+    assert (len(found.able), found.never) == (0, "")
+    how.breaks = False
+    assert len(made.session().outlooks.of(made.task("g-0")).able) == 1
+
+
+def test_what_a_filter_that_broke_down_once_seemed_to_rule_out_is_not_told_when_it_works_again():
+    how = type("Broken", (Broken,), {})
+    made = Desk(GANG.replace("{name: gang}", "{name: gang}, {name: broken}"), how)
+    made.feed(node("n", "4"), pod("full", cpu="4", node="n", scheduler="else"))
+    made.feed(*(each for i in range(2) for each in (group(f"g{i}", 1), pod(f"g{i}-0", f"g{i}", cpu=str(i + 1)))))
+    made.cycle()
+    how.breaks = False
+    made.feed(group("wakes", 0)).cycle()
+    told = {each.name: each.body["status"]["conditions"][-1]["message"] for each in made.world.patches("Pod")}
+    assert told.keys() == {"g0-0", "g1-0"}
+    assert all("cpu free" in message and "refuses it" not in message for message in told.values())

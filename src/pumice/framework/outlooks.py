@@ -165,6 +165,7 @@ class Outlooks:
         if kept is not None and kept[0] == stated:
             return kept[1]
         nodes, evaluator = self._session.cluster.nodes.view(), self._session.evaluator
+        forgotten = evaluator.forgotten
         numbers = np.zeros(len(nodes), dtype=np.int64)
         speaking = []
         for function, said in answers(evaluator.functions.filters_static, subject, nodes):
@@ -175,6 +176,8 @@ class Outlooks:
         counted = zip(*np.unique(numbers[numbers != 0], return_counts=True), strict=True)
         reasons = tuple((evaluator.reasons.table[int(number)].text, int(count)) for number, count in counted)
         ruling = Ruling(numbers == 0, reasons, speaking[0] if len(speaking) == 1 else None)
+        if forgotten != evaluator.forgotten:
+            return ruling  # as above: it is asked again
         while len(rulings) >= KEPT:
             del rulings[next(iter(rulings))]
         rulings[key] = (stated, ruling)
