@@ -82,15 +82,22 @@ def test_jobs_that_run_alike_are_told_the_same_and_those_that_wait_each_its_own(
     assert found["cpu"].warning != found["memory"].warning
 
 
-@pytest.mark.parametrize(("grace", "phase"), [(False, "Running"), (9, "Running")])
-def test_of_jobs_that_run_alike_one_whose_pod_leaves_is_told_apart(grace, phase):
-    made = Desk().feed(node("n1", "64"))
-    for name in "ab":
+def test_of_jobs_that_have_as_many_of_each_kind_one_whose_pod_leaves_its_node_is_told_apart_from_one_whose_pod_had_none():
+    made = Desk(GANG.replace(", {name: gang}", "")).feed(node("n1", "64"))
+    for name, place in (("a", {"node": "n1"}), ("b", {})):
         made.feed(group(name, 2, phase="Running"), pod(f"{name}-0", name, cpu="1", node="n1"))
-        made.feed(pod(f"{name}-1", name, cpu="1", node="n1", deleting=grace if name == "b" else 9))
+        made.feed(pod(f"{name}-1", name, cpu="1", deleting=9, **place))
     found = reports(made)
-    assert {name: report.status.phase for name, report in found.items()} == {"a": phase, "b": phase}
-    assert (found["a"] is found["b"]) is bool(grace)
+    assert {name: report.status.phase for name, report in found.items()} == {"a": "Running", "b": "Pending"}
+
+
+def test_that_a_queue_goes_on_to_close_and_that_one_of_a_group_without_pods_closes_is_news():
+    made = Desk().feed(queue("q"), group("empty", 3, queue="q", phase="Pending"), group("let-in", 3, queue="q"))
+    made.feed(node("n1"), group("waits", 1, queue="q", phase="Inqueue"), pod("w", "waits", cpu="99"))
+    news(made)
+    for state in ("Closing", "Closed", "Open"):
+        assert "a/waits" in news(made.modify(queue("q", state=state)))
+        assert news(made) == []
 
 
 def test_where_somebody_follows_numbers_those_in_the_reason_count_and_how_full_nodes_are():
