@@ -114,3 +114,11 @@ def test_among_many_small_jobs_a_gated_pod_is_not_bound_before_its_gate_is_gone(
     made.cycle()
     assert opened(made) == ["g"]
     assert sorted(made.world.binds) == [f"j{i:02}-0" for i in range(20) if i != 3]
+
+
+def test_beyond_the_minimum_no_pod_is_given_ahead_before_its_gate_is_gone():
+    made = desk(queue("q"), group("g", 1, queue="q"), options=ON, cpu="64")
+    made.feed(*(gated(f"g-x-{i}", "g", created=1) for i in range(4)))
+    made.feed(*(pod(f"g-y-{i}", "g", cpu="1", created=5) for i in range(6))).cycle()
+    assert opened(made) == [f"g-x-{i}" for i in range(4)]
+    assert sorted(made.world.binds) == [f"g-y-{i}" for i in range(6)]

@@ -190,3 +190,12 @@ def test_a_gang_starts_without_those_for_whom_there_is_no_free_room_though_there
     desk.feed(pod("old", scheduler="other", cpu="5", node="n0", deleting=3600))
     desk.feed(group("g", 2, phase="Inqueue"), *(pod(f"g-{i}", "g", cpu=cpu) for i, cpu in enumerate("523"))).cycle()
     assert desk.world.binds == {"g-1": "n2", "g-2": "n1"}
+
+
+def test_equal_members_that_their_queue_may_not_take_on_are_told_so_and_nothing_of_hyper_nodes():
+    desk = Desk(LIMITED % ", {name: network-topology-aware}").feed(node("m", "64"), rack("r", "m"))
+    desk.modify(queue("default", capability={"cpu": "1"}))
+    desk.feed(group("g", 2, phase="Inqueue", networkTopology={"mode": "hard", "highestTierAllowed": 1}))
+    record = desk.feed(*(pod(f"g-{i}", "g", cpu="1") for i in range(2))).cycle()
+    assert "g-0: queue default: " in record.explain("a/g")
+    assert "yper" not in record.explain("a/g")

@@ -144,3 +144,28 @@ def test_members_that_come_later_go_where_they_are_near_to_those_that_run():
     desk.feed(group("g", 1, phase="Running", **wish), pod("g-0", "g", cpu="1", node="n0"), pod("g-1", "g", cpu="1"))
     desk.cycle()
     assert desk.world.binds == {"g-1": "n1"}
+
+
+class Refusing(Plugin):
+    """Refuses all placements but on one node."""
+
+    name = "refusing"
+    but = "n9"
+
+    def open(self, session):
+        session.add_handler(self.follow, may_refuse=True)
+
+    def follow(self, run, sign):
+        return "not here" if sign > 0 and any(each.name != self.but for each in run.targets) else None
+
+
+@pytest.mark.parametrize("but", ["n0", "n7", "n9"])
+def test_where_the_first_few_hyper_nodes_fail_that_were_compared_the_others_are_tried_too(but):
+    tiers = Tiers([[f"n{i}"] for i in range(10)], [])
+    text = ALLOCATE.replace("{name: nodeorder}", "{name: nodeorder}, {name: refusing}")
+    desk = Desk(text, type("Refusing", (Refusing,), {"but": but})).feed(*tiers.manifests())
+    desk.feed(*(node(name, cpu="4") for name in tiers.nodes))
+    policy = {"name": "p", "matchLabelKeys": ["part"], "minSubGroups": 2}
+    desk.feed(group("g", 2, phase="Inqueue", subGroupPolicy=[policy], networkTopology=HARD))
+    desk.feed(*(pod(f"g-{i}", "g", cpu="1", labels={"part": str(i)}) for i in range(2))).cycle()
+    assert desk.world.binds == {"g-0": but, "g-1": but}
