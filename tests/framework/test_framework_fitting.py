@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -164,3 +165,44 @@ def has_room(offered, wish, *, released):
         )
 
     return enough("stays", "comes") and (released or enough("stays", "goes"))
+
+
+# ---- by hand
+
+ROOMS = [
+    ("exactly enough", {"cpu": "2"}, "", True, ""),
+    ("a little too much", {"cpu": "2001m"}, "", False, "1 Insufficient cpu"),
+    ("nothing of that is offered", {"requests": {"example/none": "1"}}, "", False, "1 Insufficient example/none"),
+    ("what nobody offers is told where nothing else is short", {"cpu": "9", "requests": {"example/none": "1"}}, "", False, "1 Insufficient cpu"),
+    ("nothing asked for", {}, "", True, ""),
+    ("what is being released counts later", {"cpu": "4"}, "goes", False, "1 Insufficient cpu"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("wish", "old", "fits", "said"), [row[1:] for row in ROOMS], ids=[row[0] for row in ROOMS])
+def test_a_node_has_room_for_what_it_has_left(wish, old, fits, said):
+    made = Desk().feed(node("n", "4", "4Gi"), group("g", 1), pod("g-0", "g", **wish))
+    made.feed(group("old", 0), pod("old", "old", cpu="2", node="n", deleting=9 if old else False))
+    session = made.session()
+    subject, table = Subject(made.task("g-0")), made.cluster.nodes
+    now, later = table.view(), table.view(released=True)
+    assert fitting.room(subject, now).tolist() == [fits]
+    assert fitting.room(subject, later).tolist() == [fits or bool(old)]
+    functions, reasons = session.evaluator.functions, session.evaluator.reasons
+    told = str(fitting.summarise(subject, now, functions, reasons))
+    assert told.endswith(f": {said}.") if said else "Insufficient" not in told
+    if "requests" not in wish:
+        many = together([subject, subject], table.vocabulary)
+        assert fitting.room_for_many(many, now).tolist() == [[fits]] * 2
+        assert fitting.room_for_many(many, later).tolist() == [[fits or bool(old)]] * 2
+
+
+def test_that_a_node_has_no_place_for_a_pod_is_said_last():
+    made = Desk(TEXT.replace("{name: first}", "{name: gang}").replace("{name: second}", "{name: priority}"))
+    made.feed(node("full", "4", pods="1"), node("small", "1", pods="1"), node("open", "4"))
+    made.feed(*(pod(f"x-{name}", cpu="100m", node=name, scheduler="else") for name in ("full", "small")))
+    made.feed(group("g", 1), pod("g-0", "g", cpu="2"))
+    session = made.session()
+    functions, reasons = session.evaluator.functions, session.evaluator.reasons
+    found = fitting.summarise(Subject(made.task("g-0")), made.cluster.nodes.view(), functions, reasons)
+    assert dict(found.counts) == {"Insufficient cpu": 1, "Insufficient pods": 1}

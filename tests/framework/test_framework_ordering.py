@@ -331,3 +331,37 @@ def test_a_comparator_that_gives_no_number_is_left_out(answer):
     made = ordering([compared(lambda *_: answer)])
     assert [item.name for item in made.sort([Item("b"), Item("a")])] == ["a", "b"]
     assert made.functions() == []
+
+
+# ---- along a tree
+
+
+def treed(path):
+    return lambda made: made.add_tree(path)
+
+
+def hanging():
+    """Two branches, the first of which holds two items."""
+    left, right = Branch(1), Branch(2)
+    places = {"a": left, "b": left, "c": right}
+    return left, right, [Item(name) for name in places], lambda item: (places[item.name],)
+
+
+def test_whoever_changes_a_branch_touches_one_item_below_it_and_the_others_follow():
+    left, _, items, path = hanging()
+    made = ordering([treed(path)])
+    waiting = made.queue(items)
+    assert waiting.has_branches
+    left.entry = (3,)
+    made.touch(items[0])
+    assert [item.name for item in drain(waiting)] == ["c", "a", "b"]
+
+
+@pytest.mark.parametrize("place", ["before", "after", "another tree"])
+def test_branches_are_kept_apart_where_one_tree_comes_before_every_other_part(place):
+    _, _, items, path = hanging()
+    by_name = keyed(lambda item: item.name)
+    tiers = {"before": [by_name, treed(path)], "after": [treed(path), by_name], "another tree": [treed(path)] * 2}
+    waiting = ordering(tiers[place]).queue(items)
+    assert getattr(waiting, "has_branches", False) is (place == "after")
+    assert [item.name for item in drain(waiting)] == ["a", "b", "c"]
