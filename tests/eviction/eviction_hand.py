@@ -79,9 +79,11 @@ class Hand:
             assert self.plan.settle(self.desk.task(name.replace("_", "-")), self.desk.node(on).row)
 
     def trim(self):
-        """Spare whom the plan can do without; it is still victims that members are said to wait for."""
+        """Spare whom the plan can do without; it is still victims that members are said to wait for, and each waits once."""
         trimming.trim(self.plan)
-        assert all(run.evicted for run in self.plan.statement.runs if run.step is Step.PIPELINE)
+        runs = [run for run in self.plan.statement.runs if run.step is Step.PIPELINE]
+        assert all(run.evicted for run in runs)
+        assert sorted(task.name for run in runs for task in run.tasks) == sorted(self.homes())
 
     def victims(self):
         return sorted(task.name for task in self.plan.victims)

@@ -164,15 +164,15 @@ def test_whoever_has_the_port_of_a_member_goes_if_it_is_on_its_node(where):
 
 def test_pods_that_were_taken_one_by_one_are_not_taken_apart_for_others_of_their_job():
     """A gang goes whole beside them."""
-    running = {"a": (1, "low", [("m", 2)] * 3), "gang": (2, "low", [("n", 1), ("n", 1)])}
+    running = {"a": (1, "low", [("m", 2)] * 4), "gang": (2, "low", [("n", 1), ("n", 1)])}
     there = {"nodeSelector": {"is": "m"}}
-    for taken in ("a-0", "a-1", "a-2"):
-        hand = Hand(nodes={"m": 6, "n": 2}, running=running, asks=[(2, there), (2, {"nodeSelector": {"is": "n"}})])
-        hand.take(taken)
+    for taken in (["a-0", "a-1"], ["a-1", "a-2"], ["a-2", "a-3"]):
+        hand = Hand(nodes={"m": 8, "n": 2}, running=running, asks=[(4, there), (2, {"nodeSelector": {"is": "n"}})])
+        hand.take(*taken)
         hand.take("gang-0", "gang-1", whole=True)
         hand.place(asks_0="m", asks_1="n")
         hand.trim()
-        assert hand.victims() == [taken, "gang-0", "gang-1"]
+        assert hand.victims() == [*taken, "gang-0", "gang-1"]
 
 
 @pytest.mark.parametrize("number", [2, 3, 4])
