@@ -10,7 +10,7 @@ from builders import SECOND, Desk, group, node, pod, priority_class, queue
 from pumice.framework import reservations, resting
 from pumice.framework.plugin import Plugin
 from pumice.framework.points import Reads
-from pumice.model.resources import CPU
+from pumice.model.resources import CPU, MEMORY, PODS
 
 SHARED = """
 actions: "enqueue, allocate, preempt, backfill"
@@ -257,7 +257,7 @@ class Limit(Plugin):
 
     name = "limit"
     points = frozenset({"Allocatable", "Overused", "PrePredicate"})
-    most, spent, barred = 10**9, False, False
+    most, column, spent, barred = 10**9, CPU, False, False
 
     def open(self, session):
         session.allocatable.add(self._over, reads=Reads.QUEUE)
@@ -265,7 +265,7 @@ class Limit(Plugin):
         session.pre_predicate.add(lambda subject: "not now" if self.barred else None, reads=Reads(0))
 
     def _over(self, queue, demand):
-        return f"queue {queue.name} gives no more" if int(demand.amounts[CPU]) > self.most else None
+        return f"queue {queue.name} gives no more" if int(demand.amounts[self.column]) > self.most else None
 
 
 def limited(**others):
@@ -275,6 +275,7 @@ def limited(**others):
 
 LIMITS = [
     ("it gives what is asked for", 3000, [], 2),
+    ("it gives no more, and whoever else waits finds room", 2999, [{"cpu": "1"}], 0),
     ("whoever else waits finds no room", 3000, [{"cpu": "3"}], 2),
     ("whoever else waits finds room, and may leave too little", 3000, [{"cpu": "1"}], 0),
     ("whoever else waits finds room, and leaves enough", 30000, [{"cpu": "1"}], 2),
@@ -286,6 +287,21 @@ LIMITS = [
 def test_who_rests_would_be_told_the_same_by_its_queue_whatever_others_come_to_hold(most, comes, rest):
     made, how = limited()
     how.most = most
+    made.feed(group("new", 1, phase="Inqueue"), *(pod(f"new-{i}", "new", **wish) for i, wish in enumerate(comes)))
+    assert len(left_out(made)) == rest
+
+
+@pytest.mark.parametrize(
+    ("column", "most", "comes", "rest"),
+    [
+        (PODS, 1, [], 2),
+        (PODS, 1, [{"cpu": "1"}], 0),
+        (MEMORY, 0, [{"cpu": "1", "memory": "1Gi"}], 2),  # who rests asks for none
+    ],
+)
+def test_of_what_others_come_to_hold_that_counts_which_is_asked_for(column, most, comes, rest):
+    made, how = limited()
+    how.column, how.most = column, most
     made.feed(group("new", 1, phase="Inqueue"), *(pod(f"new-{i}", "new", **wish) for i, wish in enumerate(comes)))
     assert len(left_out(made)) == rest
 
