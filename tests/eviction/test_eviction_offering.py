@@ -6,11 +6,12 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from eviction_hand import ANYWHERE, Hand
+from eviction_hand import ANYWHERE, PREEMPT, Hand
 
 from builders import group, pod
 from pumice.actions.eviction import offers
 from pumice.actions.eviction.offers import Offers
+from pumice.framework.plugin import Plugin
 from pumice.framework.subject import Subject
 
 LIKES = {
@@ -53,6 +54,25 @@ def cheapest(hand):
 )
 def test_a_member_goes_where_the_least_important_goes_then_by_score_and_name(ranks, told, found):
     assert cheapest(hand_of(ranks, told)) == (None if found is None else (found, [f"on-{found}-0"]))
+
+
+class Jealous(Plugin):
+    """Gives nobody of one job away."""
+
+    name = "jealous"
+    points = frozenset({"Preemptable"})
+
+    def open(self, session):
+        session.preemptable.add(lambda _claimant, tasks: [task for task in tasks if task.job.name != "loved"])
+
+
+@pytest.mark.parametrize(("told", "found"), [(LIKES, "n"), (ANYWHERE, "m")])
+def test_of_nodes_that_turn_out_to_cost_the_same_the_score_decides(told, found):
+    """One seems to cost less, by a pod that is not given away."""
+    running = {"loved": (0, "low", [("m", 1)]), "on-m": (0, "mid", [("m", 1)]), "on-n": (0, "mid", [("n", 1)])}
+    text = PREEMPT.replace("{name: conformance}", "{name: jealous}")
+    hand = Hand(nodes={"m": 2, "n": 1}, running=running, asks=[(1, told)], text=text, plugins=[Jealous])
+    assert cheapest(hand) == (found, [f"on-{found}-0"])
 
 
 @pytest.mark.parametrize(("inside", "found"), [("n", "n"), ("mn", "m"), ("o", "o"), ("", None)])

@@ -215,3 +215,17 @@ def test_as_many_sub_groups_are_arranged_whole_as_must_start(cpu, placed):
     assert len(made.members[0].job.sub_jobs) == 2
     assert made.plan.arrange_in_order(made.members, lambda: False) is bool(placed)
     assert sorted(made.homes()) == placed
+
+
+@pytest.mark.parametrize("ends", [False, True])
+def test_nothing_stays_of_a_plan_that_starts_again_or_is_given_up(ends):
+    made = hand(asks=2)
+    before = made.statuses()
+    made.take("b-0", "b-1")
+    made.place(asks_0="n", asks_1="n")
+    made.plan.is_trimmed, made.plan.is_admitted = True, False
+    (made.plan.give_up if ends else made.plan.start_again)()
+    assert made.statuses() == before
+    assert (made.plan.members, made.plan.units) == ([], [])
+    if not ends:
+        assert (made.plan.is_trimmed, made.plan.is_admitted) == (False, True)

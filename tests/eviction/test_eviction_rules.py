@@ -340,8 +340,18 @@ class Picky(Plugin):
         session.victim_queue_order.add(lambda victim, _claimant: victim.name != "p")
 
 
+def test_a_queue_is_asked_whether_it_may_reclaim_for_a_member(monkeypatch):
+    desk = scene()
+    session = desk.session()
+    monkeypatch.setattr(session, "preemptive", lambda queue, demand: f"{queue.name} may not")
+    own, member = desk.cluster.queues["q"], desk.task("asks-0")
+    assert rules.Reclaim(session).may_ask(own, member) == "q may not"
+    assert rules.Preempt(session).may_ask(own, member) is None
+
+
+@pytest.mark.parametrize("among", ["opr", "op"])
 @pytest.mark.parametrize("jobless", [True, False])
-def test_victims_of_several_queues_come_queue_by_queue_as_the_plugins_say(jobless):
+def test_victims_of_several_queues_come_queue_by_queue_as_the_plugins_say(jobless, among):
     """Of two that nothing tells apart, jobs are in their own order."""
     desk = Desk(CONFIG % ", {name: picky}", Picky).feed(node("m", "32"), *(queue(name) for name in "opr"))
     for i, name in enumerate("opr"):
@@ -351,9 +361,9 @@ def test_victims_of_several_queues_come_queue_by_queue_as_the_plugins_say(jobles
     desk.feed(group("asks", 1), pod("asks-0", "asks", cpu="1"))
     session = desk.session()
     claimant = SimpleNamespace(job=None) if jobless else desk.task("asks-0")
-    tasks = [desk.task(f"{name}{age}") for name in "orp" for age in range(2)]
+    tasks = [desk.task(f"{name}{age}") for name in among for age in range(2)]
     found = [task.name for task in rules.victim_order(session, claimant, tasks)]
-    by_queue = ["o", "p", "r"]
+    by_queue = list(among)
     usual = sorted(
         by_queue,
         key=lambda name: session.queue_order.sort(desk.cluster.queues[each] for each in by_queue).index(
