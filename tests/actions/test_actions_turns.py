@@ -138,6 +138,39 @@ def test_a_job_whose_tasks_cannot_be_ordered_costs_nobody_else_his_order_and_tha
     assert retreats == [("task order", ZeroDivisionError)]
 
 
+class Endless(Plugin):
+    """Gives no number where it orders the tasks of one job."""
+
+    name = "endless"
+    points = frozenset({"TaskOrder"})
+
+    def open(self, session):
+        session.task_order.add(lambda task: float("nan") if task.job.name == "b" else -task.priority)
+
+
+@pytest.mark.retreats
+def test_a_job_whose_tasks_are_ordered_by_what_is_no_number_is_not_served_and_others_are():
+    text = 'actions: "allocate"\ntiers:\n- plugins: [{name: gang}, {name: endless}]\n'
+    desk = Desk(text, Endless).feed(node("n", "9"))
+    for name in "ab":
+        desk.feed(group(name, 1, phase="Inqueue"))
+        desk.feed(*(pod(f"{name}-{i}", name, cpu="1", priority=i) for i in range(2)))
+    record = desk.cycle()
+    assert list(desk.world.binds) == ["a-1", "a-0"]
+    assert "endless" in record.explain("a/b")
+
+
+def test_tasks_are_ordered_by_their_numbers_if_all_of_their_job_have_one():
+    desk = Desk()
+    names = {"g": ("g-w-10", "g-w-9"), "h": ("h-w-10", "h-w-9", "h-w-x")}
+    for job, pods in names.items():
+        desk.feed(group(job, 1, phase="Inqueue"), *(pod(name, job, cpu="1") for name in pods))
+    session = desk.session()
+    _, work = waiting_tasks.listed(session, [desk.task("g-w-9").job, desk.task("h-w-9").job], "allocate")
+    assert [task.name for task in work["a/g"]] == ["g-w-9", "g-w-10"]
+    assert [task.name for task in work["a/h"]] == ["h-w-10", "h-w-9", "h-w-x"]
+
+
 # -- how turns of one pod each are told ------------------------------------------------------------------------
 
 
