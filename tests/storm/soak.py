@@ -217,8 +217,7 @@ def main():
 
 def _overhear(found):
     """Tell of what cannot be raised, but not of what a killed process leaves behind: that is collected in no order."""
-    left = inspect.iscoroutine(found.object) or inspect.isasyncgen(found.object)
-    if not (left and isinstance(found.exc_value, RuntimeError)):
+    if not (inspect.iscoroutine(found.object) or inspect.isasyncgen(found.object)):
         sys.__unraisablehook__(found)
 
 
