@@ -235,17 +235,6 @@ class Licensed(Plugin):
         session.pre_predicate.add(lambda subject: "no licence" if subject.task.pod.metadata.labels else None)
 
 
-def test_after_a_member_that_is_refused_the_next_of_the_role_that_the_minimum_names_comes():
-    """There is room for two, of which one must be of that role."""
-    desk = Desk(GANG % ("allocate", "", ", {name: licensed}"), Licensed).feed(node("n", "2"))
-    desk.feed(group("g", 2, phase="Inqueue", minTaskMember={"m": 1}))
-    for i, role in enumerate(("m", "w", "w", "m")):
-        labels = {} if i else {"app": "x"}
-        desk.feed(pod(f"g-{i}", "g", cpu="1", memory=f"{i}Mi", role=role, created=i, labels=labels))
-    desk.cycle()
-    assert sorted(desk.world.binds) == ["g-1", "g-3"]
-
-
 def test_equal_gangs_name_the_same_member_as_the_reason_for_which_they_wait():
     """Of the second it is known that it need not be tried."""
     desk = Desk(ALLOCATE).feed(node("n", "2"))

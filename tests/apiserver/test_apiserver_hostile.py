@@ -350,16 +350,19 @@ def test_a_changed_selector_is_read_or_a_bad_request(text):
     assert refused in (0, 400)
 
 
-@pytest.mark.parametrize("seconds", ["--5", "5-", "x", "²", "1.5", "1e3", DIGITS, f"-{DIGITS}"])
-def test_seconds_in_a_query_that_are_no_number_are_a_bad_request(seconds):
-    for read in (
-        lambda: requests.delete_options({"gracePeriodSeconds": seconds}, {}),
-        lambda: requests.check_list_options({"timeoutSeconds": seconds}, watch=True),
-    ):
-        with pytest.raises(statuses.Problem, match=r"strconv\.ParseInt: parsing .*: invalid syntax") as refused:
-            read()
-        assert refused.value.code == 400
-        assert len(str(refused.value)) < 200
+@pytest.mark.parametrize("given", ["--5", "5-", "x", "²", "1.5", "1e3", DIGITS, f"-{DIGITS}"])
+@pytest.mark.parametrize("field", ["gracePeriodSeconds", "timeoutSeconds", "limit", "tailLines"])
+def test_what_is_no_number_in_a_query_is_a_bad_request_that_names_the_field(field, given):
+    with pytest.raises(statuses.Problem, match=rf"{field}: strconv\.ParseInt: parsing .*: invalid syntax") as refused:
+        requests.number({field: given}, field)
+    assert refused.value.code == 400
+    assert len(str(refused.value)) < 200
+
+
+def test_a_negative_number_is_refused_where_none_can_be_meant():
+    assert requests.number({"timeoutSeconds": "-1"}, "timeoutSeconds") == -1
+    with pytest.raises(statuses.Problem, match="limit: Invalid value: -1: it must not be negative"):
+        requests.number({"limit": "-1"}, "limit", signed=False)
 
 
 @pytest.mark.parametrize(("query", "seconds"), [({}, 7), ({"gracePeriodSeconds": ""}, 7)] + [({"gracePeriodSeconds": each}, int(each)) for each in ("0", "30", "-1", "+5")])  # fmt: skip

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any, Final
 
 from pumice.api import kinds
 from pumice.apiserver import selectors
+from pumice.controllers.workloads import manifests
 from pumice.sim import deletion, structure
 
 if TYPE_CHECKING:
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from pumice.sim.store import ObjectStore
 
 Document = dict[str, Any]
-_AMOUNT: Final = re.compile(r"([0-9]{1,9})(%?)")
 _SCALED: Final = frozenset({"ReplicaSet", "StatefulSet", "ReplicationController", "Deployment"})
 
 
@@ -93,11 +92,11 @@ def _wanted(spec: Mapping[str, Any], pods: list[Mapping[str, Any]], store: Objec
     least, most = spec.get("minAvailable", 1), spec.get("maxUnavailable")
     if most is not None:
         expected = _expected(pods, store)
-        return expected, max(0, expected - _share(most, expected))
+        return expected, max(0, expected - manifests.scaled(most, expected, up=True))
     if isinstance(least, int):
         return len(pods), least
     expected = _expected(pods, store)
-    return expected, _share(least, expected)
+    return expected, manifests.scaled(least, expected, up=True)
 
 
 def _expected(pods: list[Mapping[str, Any]], store: ObjectStore) -> int:
@@ -122,13 +121,3 @@ def _controller(manifest: Mapping[str, Any], store: ObjectStore) -> Mapping[str,
             key = store.owner(reference["uid"])
             return store.find(key) if key is not None else None
     return None
-
-
-def _share(amount: Any, whole: int) -> int:
-    """Read a number or a percentage, rounded up; what is neither is 0."""
-    if isinstance(amount, int):
-        return amount
-    found = _AMOUNT.fullmatch(amount) if isinstance(amount, str) else None
-    if found is None:
-        return 0
-    return -(-whole * int(found[1]) // 100) if found[2] else int(found[1])

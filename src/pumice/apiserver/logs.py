@@ -45,7 +45,7 @@ class Logs:
         """Give what has been said so far."""
         wanted = self._wanted(target, query)
         text = _written(_tail(self._lines(wanted), query), wanted)
-        return text[: _number(query, "limitBytes")]
+        return text[: requests.number(query, "limitBytes", signed=False)]
 
     async def follow(self, target: Target, query: Mapping[str, str]) -> AsyncIterator[str]:
         """Give what has been said, and what is said until the container ends; an empty text says that nothing is new."""
@@ -76,7 +76,7 @@ class Logs:
 
     def _since(self, query: Mapping[str, str]) -> int:
         """Read from when on lines are wanted."""
-        seconds = _number(query, "sinceSeconds")
+        seconds = requests.number(query, "sinceSeconds", signed=False)
         if seconds is not None:
             return self._now() - seconds * duration.SECOND
         try:
@@ -118,7 +118,7 @@ def _status(pod: Mapping[str, Any], container: str) -> Mapping[str, Any]:
 
 
 def _tail(lines: list[Line], query: Mapping[str, str]) -> list[Line]:
-    tail = _number(query, "tailLines")
+    tail = requests.number(query, "tailLines", signed=False)
     return lines if tail is None else lines[len(lines) - tail :] if tail < len(lines) else lines
 
 
@@ -126,12 +126,3 @@ def _written(lines: list[Line], wanted: _Wanted) -> str:
     if wanted.timestamps:
         return "".join(f"{timestamp.format_timestamp(at)} {text}\n" for at, text in lines)
     return "".join(f"{text}\n" for _, text in lines)
-
-
-def _number(query: Mapping[str, str], name: str) -> int | None:
-    text = query.get(name)
-    if not text:
-        return None
-    if not text.isdecimal() or len(text) > 18:
-        raise statuses.bad_request(f"{name}: Invalid value: {text[:40]!r}: it must be a number and not negative")
-    return int(text)

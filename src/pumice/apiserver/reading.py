@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from pumice.apiserver import selectors, statuses
+from pumice.apiserver import requests, selectors, statuses
 from pumice.sim import errors
 from pumice.sim.identity import Key
 
@@ -79,7 +79,7 @@ class Reading:
         """Give the objects that a query selects, or a page of them."""
         matches, resource = selection(target, query), target.resource
         now = int(self._store.resource_version)
-        limit = _number(query, "limit")
+        limit = requests.number(query, "limit", signed=False) or 0
         token = _token(query.get("continue", ""))
         self._check_version(query, now, token)
         version = token.version if token is not None else now
@@ -195,13 +195,6 @@ def _page(  # noqa: PLR0917  what a page is made of
                     items=items, version=str(version), following=_encoded(Token(version, places[at])), remaining=left
                 )
     return Page(items=items, version=str(version))
-
-
-def _number(query: Mapping[str, str], name: str) -> int:
-    text = query.get(name, "")
-    if text and not (text.isdecimal() and len(text) < 19):
-        raise statuses.bad_request(f'{name}: Invalid value: "{text[:50]}": it must be a number')
-    return int(text or 0)
 
 
 def _token(text: str) -> Token | None:

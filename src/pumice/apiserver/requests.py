@@ -92,7 +92,7 @@ def target(registry: Registry, path: str) -> Target:
 
 def check_list_options(query: Mapping[str, str], *, watch: bool) -> None:
     """Refuse what a list or a watch may not be asked for, in the words of kube-apiserver."""
-    _number(query, "timeoutSeconds")
+    number(query, "timeoutSeconds")
     version, match = query.get("resourceVersion", ""), query.get("resourceVersionMatch", "")
     send = query.get("sendInitialEvents")
     causes: statuses.Causes = []
@@ -144,13 +144,15 @@ def options(
     )
 
 
-def _number(query: Mapping[str, str], name: str) -> int | None:
+def number(query: Mapping[str, str], name: str, *, signed: bool = True) -> int | None:
     """Read a whole number; None if none is given."""
     text = query.get(name, "")
     if not text:
         return None
     if not _WHOLE.fullmatch(text):
-        raise statuses.bad_request(f'strconv.ParseInt: parsing "{text[:40]}": invalid syntax')
+        raise statuses.bad_request(f'{name}: strconv.ParseInt: parsing "{text[:40]}": invalid syntax')
+    if int(text) < 0 and not signed:
+        raise statuses.bad_request(f"{name}: Invalid value: {text}: it must not be negative")
     return int(text)
 
 
@@ -159,7 +161,7 @@ def delete_options(query: Mapping[str, str], stated: Mapping[str, Any]) -> dict[
     wanted = dict(stated)
     if query.get("propagationPolicy"):
         wanted["propagationPolicy"] = query["propagationPolicy"]
-    if (seconds := _number(query, "gracePeriodSeconds")) is not None:
+    if (seconds := number(query, "gracePeriodSeconds")) is not None:
         wanted["gracePeriodSeconds"] = seconds
     if query.get("orphanDependents"):
         wanted["orphanDependents"] = is_true(query["orphanDependents"])

@@ -56,7 +56,7 @@ def asked(target: Target, query: Mapping[str, str], form: Form, now: int) -> Ask
         raise statuses.Problem(422, 'ListOptions.meta.k8s.io "" is invalid: resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided')  # fmt: skip
     if version > now:
         raise reading.too_new(version, now)
-    seconds = query.get("timeoutSeconds", "")
+    seconds = requests.number(query, "timeoutSeconds") or 0
     bookmarks = requests.is_true(query.get("allowWatchBookmarks"))
     initial = requests.is_true(send) if send is not None else version == 0
     return Ask(
@@ -68,7 +68,7 @@ def asked(target: Target, query: Mapping[str, str], form: Form, now: int) -> Ask
         initial=initial,
         initial_end=requests.is_true(send) and bookmarks,
         bookmarks=bookmarks,
-        seconds=float(seconds) if seconds.isdecimal() and seconds != "0" else random.uniform(1800, 3600),  # noqa: S311
+        seconds=float(seconds) if seconds > 0 else random.uniform(1800, 3600),  # noqa: S311
     )
 
 

@@ -7,6 +7,7 @@ the functions about nodes read is sorted in `functions.Functions`, which these f
 from __future__ import annotations
 
 import functools
+import operator
 from typing import TYPE_CHECKING, Protocol
 
 from pumice.framework.reads import NOTHING, Reads
@@ -105,12 +106,12 @@ class Independence:
     @property
     def equals_share_answers(self) -> bool:
         """Whether nodes answer alike about pods of one likeness, whosever they are and whenever they ask."""
-        return not (self._nodes.tells_subjects_apart or self._refusals_read(SINGLE))
+        return not (self._nodes.tells_subjects_apart or self._refusals_read & SINGLE)
 
     @property
     def siblings_share_answers(self) -> bool:
         """Whether nodes answer alike about pods of one likeness in one job."""
-        return not (self._nodes.tells_tasks_apart or self._refusals_read(Reads.TASK))
+        return not (self._nodes.tells_tasks_apart or self._refusals_read & Reads.TASK)
 
     @property
     def nodes_are_chosen_by_scores(self) -> bool:
@@ -122,14 +123,13 @@ class Independence:
         """Whether what is asked before nodes are looked at depends on nothing but the shape of a pod."""
         return not any(each.reads & SINGLE for each in self._session.pre_predicate)
 
-    def _refusals_read(self, reads: Reads) -> bool:
-        """Tell whether somebody who is asked before nodes are looked at reads such things of a pod, and names nothing that equal ones are told apart by."""
-        return any(plugin_reads & reads for plugin_reads in self._unnamed_reads)
-
     @functools.cached_property
-    def _unnamed_reads(self) -> list[Reads]:
-        asked = [each for each in self._session.pre_predicate if each.reads & SINGLE]
-        return [each.reads for each in asked if not self._nodes.names_apart(each.plugin)]
+    def _refusals_read(self) -> Reads:
+        """What is read by those who are asked before nodes are looked at, unless their plugin names what its filters tell equals apart by."""
+        asked = self._session.pre_predicate
+        return functools.reduce(
+            operator.or_, (e.reads for e in asked if not self._nodes.names_apart(e.plugin)), Reads(0)
+        )
 
     # -- placements --------------------------------------------------------------------------------------------
 

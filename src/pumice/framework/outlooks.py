@@ -177,7 +177,7 @@ class Outlooks:
         reasons = tuple((evaluator.reasons.table[int(number)].text, int(count)) for number, count in counted)
         ruling = Ruling(numbers == 0, reasons, speaking[0] if len(speaking) == 1 else None)
         if forgotten != evaluator.forgotten:
-            return ruling  # as above: it is asked again
+            return ruling  # a filter broke down: what it seems to rule out is asked again
         while len(rulings) >= KEPT:
             del rulings[next(iter(rulings))]
         rulings[key] = (stated, ruling)
