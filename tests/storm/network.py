@@ -103,6 +103,8 @@ class Socket:
         return self._number
 
     def send(self, data):
+        if self.closed:
+            raise BrokenPipeError(32, "closed")
         self._host.to_server(self, data)
         return len(data)
 
@@ -116,6 +118,8 @@ class Socket:
         raise BlockingIOError
 
     def close(self):
+        if self.closed:
+            return
         self.closed = True
         self._loop.closed(self._number)
         self._host.hung_up(self)

@@ -106,8 +106,8 @@ class Program:
     def _gone(self, run):
         self.world.ended[run] = self.world.loop.now
         self._said, self.log = self.said(), io.StringIO()  # what the dead say is nobody's
-        self.world.loop.kill(run)
         self.world.host.lost(run)
+        self.world.loop.kill(run)
         if self.run == run:
             self.run = ""
 

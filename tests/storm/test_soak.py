@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import functools
+import gc
+
 import pytest
 
 from drawing import drawn
@@ -34,6 +37,24 @@ def test_nothing_is_left_of_what_came_and_went():
     for part in ("timers and tasks", "connections"):
         assert last["sample"][part] <= first["sample"][part] + SPARE
     assert last["sample"]["bytes on disk"] < 2 * first["sample"]["bytes on disk"]
+
+
+def told(folder, garbage):
+    """Give what happened in a while of many faults, in which garbage is collected often or never."""
+    made = soak.Soak(2, folder, nodes=6, jobs_per_hour=400, faults_per_hour=900, longest=40)
+    if garbage:
+        gc.set_threshold(100, 2, 2)
+        gc.enable()
+    made.work(1.5 * soak.MINUTE)
+    return {"lines": made.world.lines}
+
+
+@pytest.mark.long
+def test_a_soak_is_the_same_whenever_garbage_is_collected():
+    """What a killed process has left must not be cleared up by whoever runs just then, in his name."""
+    often, never = (telling.apart(functools.partial(told, garbage=garbage)) for garbage in (True, False))
+    assert sum(" kill " in line for line in never["lines"]) > 2
+    assert often == never
 
 
 def test_a_line_is_fitted():
