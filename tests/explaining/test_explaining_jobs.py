@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from explaining_worlds import EVERYTHING, asked
 
-from builders import GANG, Desk, group, node, pod
+from builders import GANG, Desk, group, node, pod, priority_class
+from pumice.cache.effects import Bind
 from pumice.framework.explaining.explanations import QueueDimension
 from pumice.framework.explaining.texts import standing_text
 from pumice.framework.extensions import ABSTAIN, PERMIT, reject
@@ -20,6 +21,69 @@ def test_members_are_counted_by_their_status():
     made.feed(pod("q", "g", cpu="100"), pod("r", "g", cpu="1", node="n1", deleting=True))
     (told,) = asked(made, ("job", "a/g"))
     assert told.members == {"Pending": 1, "Running": 2, "Releasing": 1}
+
+
+def test_the_phase_and_the_queue_are_those_of_the_group_and_there_are_none_without():
+    made = Desk().feed(node("n1"), group("g", 1), pod("p", "g", cpu="9"), pod("q", "unknown", cpu="1"))
+    grouped, stray = asked(made, ("job", "a/g"), ("job", "a/unknown"))
+    assert (grouped.phase, grouped.queue_verdict.queue) == ("Inqueue", "default")
+    assert (stray.phase, stray.queue_verdict) == ("", None)
+
+
+def test_each_action_is_told_with_what_it_said_and_when_in_the_order_in_which_they_run():
+    made = Desk().feed(node("n1", cpu="1"), group("g", 1), pod("p", "g", cpu="2"), group("lost", queue="none"))
+    made.feed(group("runs", 1), pod("r", "runs", cpu="1"))
+
+    def said():
+        questions = (("job", f"a/{name}") for name in ("g", "runs", "lost"))
+        return [[(each.action, each.cycle, each.said) for each in told.actions] for told in asked(made, *questions)]
+
+    idle = ("backfill", 0, "")
+    lacks = "0 of the 1 members it still needs could be placed; p: 0/1 nodes are unavailable: 1 Insufficient cpu."
+    unknown = [("enqueue", 0, ""), ("allocate", 0, ""), idle]
+    first = [("enqueue", 1, "let in"), ("allocate", 1, lacks), idle]
+    assert said() == [first, [("enqueue", 1, "let in"), ("allocate", 1, "1 pods placed, 0 left"), idle], unknown]
+    made.feed(group("other", 0))
+    before = ("enqueue", 0, "was let in before")
+    assert said() == [[before, ("allocate", 2, lacks), idle], [before, ("allocate", 0, ""), idle], unknown]
+
+
+def notes(made, *names):
+    return [list(each.notes) for each in asked(made, *(("job", f"a/{name}") for name in names))]
+
+
+def test_what_else_bears_on_a_job_is_noted_object_by_object():
+    gates = {"schedulingGates": [{"name": "example.com/wait"}]}
+    made = Desk().feed(node("n1"), priority_class("high", 10), group("bad", -1), group("plain", 1))
+    made.feed(group("class", 1, priorityClassName="hihg"), pod("class-0", "class", cpu="9"))
+    made.feed(group("gated", 1), *(pod(f"g-{i}", "gated", cpu="1", **gates) for i in (2, 1)), pod("g-0", "gated"))
+    made.feed(pod("plain-0", "plain", cpu="7"), pod("stray-0", "stray", cpu="1"))
+    assert notes(made, "plain", "stray", "gated") == [
+        [],
+        [],
+        ["2 pods wait for a scheduling gate to be taken off, g-1 first"],
+    ]
+    bad, named = notes(made, "bad", "class")
+    assert bad[-1] == "the group is invalid: spec.minMember: -1 is outside 0..2147483647"
+    unknown, never = named
+    assert unknown.startswith("priority class hihg does not exist, so it has priority 0; ")
+    assert never.startswith("can never run: ")
+
+
+def test_a_bind_that_failed_twice_pauses_until_its_time_has_come():
+    made = Desk().feed(node("n1", cpu="4"), group("g", 1), *(pod(f"g-{i}", "g", cpu="1") for i in (1, 0)))
+    for _ in range(2):
+        made.cycle()
+        for bind in made.world.of(Bind):
+            made.settle(bind, "refused", "no such luck")
+        made.world.effects.clear()
+    made.modify(node("n1", cpu="500m"))
+    began = made.now
+    (paused,) = notes(made, "g")
+    assert "2 pods pause after a bind that failed, g-0 first" in paused
+    made.now = began + 10_000
+    (over,) = notes(made, "g")
+    assert not [each for each in over if "pause" in each]
 
 
 class Torn(Plugin):
@@ -43,10 +107,12 @@ def test_a_plugin_speaks_for_or_against_a_job_or_abstains(vote, answer):
 @pytest.mark.parametrize("case", ["runs", "invalid"])
 def test_of_a_job_that_waits_for_no_node_neither_a_gang_nor_victims_are_told(case):
     made = Desk(EVERYTHING).feed(node("n1", cpu="2"), group("o", 1), pod("o", "o", cpu="1", node="n1"))
+    made.feed(priority_class("high", 10))
+    named = {"phase": "Inqueue", "priorityClassName": "high"}
     if case == "runs":
-        made.feed(group("g", 1), pod("p", "g", cpu="1", node="n1"))
+        made.feed(group("g", 1, **named), pod("p", "g", cpu="1", node="n1"))
     else:
-        made.feed(group("g", -1), pod("p", "g", cpu="2"))
+        made.feed(group("g", -1, **named), pod("p", "g", cpu="2"))
     (told,) = asked(made, ("job", "a/g"))
     assert told.state == case
     assert (told.gang, told.evictions, told.placements) == (None, (), ())

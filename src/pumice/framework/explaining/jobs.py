@@ -58,7 +58,7 @@ def state(session: Session, job: Job) -> State:
     counts = job.tally.counts
     if causes.has_ended(job):
         return "ended"
-    if not session.usable(job) and not (job.native and job.held):
+    if not session.usable(job) and not job.held:
         return "invalid"
     if not job.tasks:
         return "without pods"
@@ -112,7 +112,7 @@ def _notes(session: Session, job: Job) -> list[str]:
     found = [f"{subject}: {text}" for subject, text in sorted(session.record.problems(job.key).items())]
     if job.bad:
         found.append(f"the group is invalid: {job.bad}")
-    if job.group is not None and (unknown := closing.unknown_class(session, job)):
+    if unknown := closing.unknown_class(session, job):
         found.append(unknown)
     gated = sorted(task.name for task in job.pending.values() if task.gated)
     if gated:
