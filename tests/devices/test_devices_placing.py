@@ -151,6 +151,21 @@ def test_why_a_pod_waits_is_told_with_the_numbers_of_devices(asked, told):
     )
 
 
+def test_devices_that_the_pod_itself_takes_for_another_request_are_told_apart_from_those_of_others():
+    """One of the four is somebody else's, two go to the pod's first claim: one is left for its second, which wants two."""
+    stand = "4 match, 3 in use (2 for other requests of the pod), 0 tainted"
+    found = desk(devices=4).feed(claim("other", status=held("n1", "g3")), builders.group("j"))
+    asking = [{"name": each, "resourceClaimName": each} for each in ("c1", "c2")]
+    found.feed(builders.pod("p", "j", cpu="1", resourceClaims=asking), claim("c1", count=2), claim("c2", count=2))
+    found.cycle()
+    assert bound(found) == {}
+    session = found.session()
+    (cause,) = {each(Subject(found.task("p")), [rules.NONE_FREE]) for each in session.announced.pod_causes} - {""}
+    assert cause == f"no node has 2 free devices for request r of claim c2: the freest of 1, n1, has {stand}"
+    (group,) = placements.explain(session, [found.task("p")]).groups
+    assert [each.text for each in group.details] == [f"no free device for request r ({stand})"]
+
+
 def test_an_explanation_says_how_the_devices_of_a_request_stand():
     found = desk(nodes=("n1", "n2"), devices=2).feed(claim("other", status=held("n1", "g0")))
     tainted = slice_of("n2", 2)

@@ -27,6 +27,8 @@ LONGEST = 600  # seconds that pods run
 KEPT = 30  # seconds for which a Job is kept that has ended
 REST = 180.0  # seconds without jobs and faults, after which everything has ended and is gone: and three times as long as pods run, for who must wait or is started again
 QUIET = 20.0
+DEVICES = ("small", "small", "large", "large")  # of a node: as many as a pod asks for at most, by name and by claim
+WORK = ("Job", "Pod", "PodGroup", "Workload", "ResourceClaim")
 NOT_COUNTED = (  # what has a bound of its own and fills up to it, or is cleared at its next use
     "_stages",
     "_histograms",
@@ -67,7 +69,7 @@ class Soak:
             self.world.create(each)
         for number in range(nodes):
             self.world.create(objects.node(f"n{number}", 8, gpus=2))
-            for each in device_objects.slices(f"n{number}", ("small", "small", "large"), 1, 1):
+            for each in device_objects.slices(f"n{number}", DEVICES, 1, 1):
                 self.world.create(each)
         self.world.api.keep(folder)
         self._disasters = Disasters(self.world)
@@ -102,6 +104,7 @@ class Soak:
         self._pass(2.0)
         made.oracle.judge(made.loop.now - QUIET)
         assert not made.oracle.broken, made.oracle.broken[:3]
+        assert not self.left(), self.left()[:10]
         found = {
             "hour": round(made.loop.now / HOUR, 2),
             **{part: sum(sizes.values()) for part, sizes in self.containers().items()},
@@ -114,6 +117,12 @@ class Soak:
         made.oracle.forget()
         made.lines.clear()
         return found
+
+    def left(self):
+        """Give the jobs and pods that are there: whatever was asked for can be had, so all have run and are gone once it is calm."""
+        return sorted(
+            f"{key.kind.name} {key.name}" for key, _ in self.world.store.everything() if key.kind.name in WORK
+        )
 
     def containers(self):
         """Give the entries of containers by part and path; those of replicas together."""

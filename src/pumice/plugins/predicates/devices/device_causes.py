@@ -37,8 +37,7 @@ def told(misses: Sequence[Miss]) -> str:
         return f"no node has a device for {what}"
     count = _count(best)
     devices = f"{count} free devices" if count > 1 else "a free device"
-    stand = f"{refusal.matching} match, {refusal.in_use} in use, {refusal.tainted} tainted"
-    return f"no node has {devices} for {what}: the freest of {len(misses)}, {best.node}, has {stand}"
+    return f"no node has {devices} for {what}: the freest of {len(misses)}, {best.node}, has {refusal.stand}"
 
 
 def _what(miss: Miss) -> str:

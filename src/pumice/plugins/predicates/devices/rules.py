@@ -261,7 +261,7 @@ class DeviceRules:
             return (
                 answer.error or "without a solution after as many steps as dynamicresources.filterTimeoutSeconds allows"
             )
-        text = f"no free device for request {answer.request} ({answer.matching} match, {answer.in_use} in use, {answer.tainted} tainted)"
+        text = f"no free device for request {answer.request} ({answer.stand})"
         return f"{text}; {problems[0]}" if problems else text
 
     def cause(self, subject: Subject, reasons: Collection[str]) -> str:

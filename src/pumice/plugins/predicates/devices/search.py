@@ -59,8 +59,15 @@ class Refusal(msgspec.Struct, frozen=True):
     matching: int = 0
     in_use: int = 0
     tainted: int = 0
+    own: int = 0  # of those in use, what other requests of the pod itself had
     error: str = ""
     gave_up: bool = False
+
+    @property
+    def stand(self) -> str:
+        """Say how these devices stand."""
+        own = f" ({self.own} for other requests of the pod)" if self.own else ""
+        return f"{self.matching} match, {self.in_use} in use{own}, {self.tainted} tainted"
 
 
 class Matching(Protocol):
@@ -303,7 +310,10 @@ class Search:
             self._deepest = (claim, request)
             used = [place for place, _ in candidates if self._is_in_use(claim, need, place)]
             tainted = [place for place, _ in candidates if place not in used and self._is_tainted(need, place)]
-            self._refusal = Refusal(need.name, claim, len(candidates), len(used), len(tainted))
+            picked = {pick.place for picks in self._picks for pick in picks}
+            self._refusal = Refusal(
+                need.name, claim, len(candidates), len(used), len(tainted), len(picked.intersection(used))
+            )
 
 
 def too_many(claims: Sequence[Wanted]) -> str:
