@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from builders import SECOND, Desk, group, node, pod, priority_class, queue
+from pumice.api import scheduling
 from pumice.cache.effects import Bind, Note
 from pumice.framework import closing, standings
 
@@ -488,6 +489,25 @@ STATES = [
 ]
 
 
+@pytest.mark.parametrize(("minimum", "told"), [(0, ""), (2, "g: it has no pods yet, minMember is 2; ")])
+def test_a_group_without_pods_says_that_they_are_lacking_if_it_needs_any(minimum, told):
+    made = desk(minimum, [])
+    said = closing.job_text(made.session(), made.cluster.jobs["a/g"])
+    assert said.partition(". Origin reason is ")[2].startswith(told)
+    assert bool(told) is ("Origin" in said)
+
+
+@pytest.mark.parametrize("asks", ["1", "4"], ids=["let in", "not let in"])
+def test_that_a_priority_class_is_missing_is_said_once_to_each_pod(asks):
+    made = Desk(LIMITED).feed(node("n1", cpu="4"), queue("small", capability={"cpu": "2"}), priority_class("high", 9))
+    made.feed(group("g", 2, queue="small", priorityClassName="hihg", minResources={"cpu": asks}))
+    made.feed(*(pod(f"g-{i}", "g", cpu=cpu) for i, cpu in enumerate(["1", "9"]))).cycle()
+    said = ". The priority class hihg does not exist, so it has priority 0"
+    told = {name: message.count(said) for name, (_, message) in pod_conditions(made).items()}
+    assert told == {"g-0": 1, "g-1": 1}
+    assert all(("Origin reason" in message) is (asks == "4") for _, message in pod_conditions(made).values())
+
+
 @pytest.mark.parametrize(("minimum", "pods", "said"), [row[1:] for row in STATES], ids=[row[0] for row in STATES])
 def test_the_record_says_in_which_phase_a_job_is_and_how_many_of_its_pods_wait(minimum, pods, said):
     made = Desk().feed(node("n1", cpu="4"), group("g", minimum))
@@ -495,6 +515,30 @@ def test_the_record_says_in_which_phase_a_job_is_and_how_many_of_its_pods_wait(m
     first = made.cache.record.explain("a/g").splitlines()[0]
     assert first.startswith(f"a/g: {said}")
     assert (" wait: " in first) is (" wait: " in said or "wait: " in said)
+
+
+def test_members_wait_that_have_a_node_and_those_for_whom_one_is_being_released():
+    made = Desk().feed(node("n1", cpu="1"), node("n2", cpu="1"), group("g", 2))
+    made.feed(pod("leaves", scheduler="else", cpu="1", node="n2", deleting=True))
+    made.feed(*(pod(f"g-{i}", "g", cpu="1") for i in range(2))).cycle()
+    assert made.world.binds == {}
+    assert made.cache.record.explain("a/g").startswith("a/g: Inqueue in queue default, 2 of 2 pods wait: ")
+
+
+@pytest.mark.parametrize("refusal", ["", "no such luck"], ids=["for the first time", "again"])
+def test_a_condition_that_is_given_and_over_at_once_is_as_it_was(refusal):
+    """A bind that is tried again has the group schedulable and not in turn, which is over where it runs."""
+    written = group("g", 1, phase="Running")
+    over = {"type": "Unschedulable", "status": "False", "message": "the group is Running"}
+    written["status"]["conditions"] = [{**over, "lastTransitionTime": "2026-01-01T00:00:00Z"}]
+    made = Desk().feed(node("n1"), written, pod("g-0", "g", cpu="1", node="n1", phase="Pending"))
+    session = made.feed(pod("g-1", "g", cpu="9")).session()
+    made.task("g-1").refusal = refusal
+    given = scheduling.PodGroupCondition(type="Unschedulable", status="True", reason="NotEnoughResources")
+    session.findings.condition(made.cluster.jobs["a/g"], given)
+    ((_, report),) = closing.report(session)
+    assert report.status.conditions[0].status == ("False" if refusal else "True")
+    assert report.changed is not bool(refusal)
 
 
 @pytest.mark.parametrize("pod_reasons", [False, True])
@@ -532,6 +576,7 @@ ROLES = [
     ("one of each is there", {"a": 1, "b": 1}, {"a": ["1"], "b": ["1"]}, "2/2"),
     ("one asks for nothing, and is ready", {"a": 1, "b": 1}, {"a": ["0"], "b": ["1"], "c": ["run", "run"]}, "1/4"),
     ("one runs", {"a": 1, "b": 1}, {"a": ["run"], "b": ["1"]}, "1/2"),
+    ("one has no pods", {"a": 1, "b": 1}, {"a": ["run", "run"]}, "1/2"),
     ("one more than is needed makes up for no other", {"a": 1, "b": 2}, {"a": ["run", "run"], "b": ["1", "1"]}, "2/4"),
     ("two more make up for no other", {"a": 1, "b": 1}, {"a": ["run", "run", "run"], "b": ["1"]}, "1/4"),
 ]

@@ -347,12 +347,10 @@ def _task_reports(session: Session, job: Job, waiting: list[Task]) -> list[TaskR
 
 def _task_verdict(session: Session, task: Task) -> tuple[str, str, str]:
     """Return reason, message and nominated node from where the task stands, or where a discarded statement had put it."""
-    status, node, evicted = task.status, task.node.name if task.node else "", False
+    status, node, evicted = task.status, task.node.name if task.node else "", task.uid in session.statements.evicted_for
     last = session.findings.last_transactions.get(task.uid)
     if status == Status.PENDING and last is not None:
         status, node, evicted = last.status, last.node, last.evicted
-    elif status == Status.PIPELINED:
-        evicted = task.uid in session.statements.evicted_for
     if status == Status.ALLOCATED:
         text = f"Pod {task.key} can possibly be assigned to {node}, once minAvailable is satisfied"
         return names.REASON_SCHEDULABLE, text, ""
