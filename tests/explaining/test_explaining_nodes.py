@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from explaining_worlds import MAINTENANCE, asked, desk, worlds
 from hypothesis import given, settings
 
@@ -47,6 +48,25 @@ def test_pods_of_others_and_going_ones_are_on_the_list():
     assert "  a/alien: Running, 1 cpu" in told
     assert "  a/g-0 of a/g in queue default: Releasing, 2 cpu" in told
     assert "  a/small of a/g in queue default: Running, no requests" in told
+
+
+def test_of_reasons_that_keep_as_many_jobs_off_a_node_the_first_in_the_alphabet_comes_first():
+    made = Desk().feed(node("n", cpu="2", taints=[MAINTENANCE]))
+    made.feed(*(each for name, cpu in (("a", "1"), ("b", "9")) for each in (group(name), pod(name, name, cpu=cpu))))
+    (explained,) = asked(made, ("node", "n"))
+    assert [(each.first, each.jobs) for each in explained.waiting] == [("a/b", 1), ("a/a", 1)]
+
+
+@pytest.mark.parametrize(("ready", "told"), [("True", True), ("False", False), ("Unknown", False), (None, True)])
+def test_a_node_is_ready_that_says_so_or_says_nothing_of_it(ready, told):
+    (explained,) = asked(Desk().feed(node("n", ready=ready)), ("node", "n"))
+    assert explained.ready is told
+
+
+def test_a_node_that_only_pods_name_is_not_ready_and_nobody_waits_for_it():
+    made = Desk().feed(group("g", 1), pod("g-0", "g", cpu="1", node="lost"), group("h", 1), pod("h-0", "h", cpu="1"))
+    (explained,) = asked(made, ("node", "lost"))
+    assert (explained.ready, [each.pod for each in explained.pods], explained.waiting) == (False, ["a/g-0"], ())
 
 
 @settings(max_examples=drawn(100))

@@ -9,10 +9,11 @@ from explaining_worlds import GPU, MAINTENANCE, asked, desk, nodes, requests, wo
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from builders import Desk, group, node, pod
+from builders import GANG, Desk, group, node, pod
 from drawing import drawn
 from pumice.api import quantity
 from pumice.framework.explaining import text
+from pumice.framework.plugin import Plugin
 
 
 @settings(max_examples=drawn(100))
@@ -102,6 +103,13 @@ def test_a_node_that_another_reason_keeps_out_too_is_not_the_nearest_while_there
     assert (found.nearest.node, found.nearest.short, found.nearest.otherwise) == ("b", {"cpu": "2"}, "")
 
 
+def test_who_lacks_one_thing_is_nearer_than_who_lacks_a_little_of_two():
+    made = Desk().feed(node("a", cpu="3", memory="4294967295"), node("b", cpu="2", memory="4Gi"), group("g", 1))
+    (explained,) = asked(made.feed(pod("g-0", "g", cpu="4", memory="4Gi")), ("job", "a/g"))
+    (found,) = explained.placements[0].groups
+    assert (found.nearest.node, found.nearest.short) == ("b", {"cpu": "2"})
+
+
 def test_the_counts_of_an_explanation_are_those_of_the_condition():
     made = Desk().feed(*(node(f"n{i}", cpu="1") for i in range(3)), node("c", cordoned=True))
     made.feed(group("g", 1), pod("g-0", "g", cpu="4"))
@@ -131,3 +139,29 @@ def test_what_a_node_affinity_asks_for_and_a_node_has_not_is_named(terms, expect
     made.feed(pod("g-0", "g", cpu="1", affinity={"nodeAffinity": required}))
     (explained,) = asked(made, ("job", "a/g"))
     assert f"  nodes for a/g-0: 1 {expected}" in text(explained)
+
+
+def test_what_no_node_offers_is_told_of_those_that_have_the_rest_and_nobodys_going_would_cure_it():
+    made = Desk().feed(node("n1", cpu="8"), node("n2", cpu="2"), group("g", 1))
+    made.feed(pod("g-0", "g", cpu="4", requests={"example.com/acc": "2", "example.com/bus": "1"}))
+    (explained,) = asked(made, ("job", "a/g"))
+    told = [(each.reason, each.asked, each.first, each.curable) for each in explained.placements[0].groups]
+    assert told == [("Insufficient cpu", "4", "n2", True), ("Insufficient example.com/acc", "2", "n1", False)]
+
+
+class Opposed(Plugin):
+    """Says of every pod that it fits nowhere."""
+
+    name = "opposed"
+
+    def open(self, session):
+        session.pre_predicate.add(lambda _: "it has no licence")
+
+
+def test_what_is_said_before_any_node_is_looked_at_comes_before_what_nodes_say():
+    made = Desk(GANG.replace("[{name: predicates}", "[{name: opposed}, {name: predicates}"), Opposed)
+    made.feed(node("n1", cpu="2"), node("n2", cpu="9"), group("g", 1), pod("g-0", "g", cpu="4"))
+    job, small = asked(made, ("job", "a/g"), ("node", "n1"))
+    (placement,) = job.placements
+    assert (placement.refusal, placement.fitting) == ("it has no licence", 1)
+    assert [each.reason for each in small.waiting] == ["it has no licence"]

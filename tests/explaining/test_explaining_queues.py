@@ -108,3 +108,24 @@ def test_what_would_be_reclaimed_by_a_queue_that_may_ask_has_no_refusal():
         {"cpu": "2"},
         "",
     )
+
+
+@pytest.mark.parametrize(("minimum", "has", "asks"), [(1, "2", "1"), (2, "2", "1"), (3, "1", "2"), (4, "1", "3")])
+def test_a_gang_asks_its_queue_for_what_it_lacks_to_its_minimum_or_for_its_next_pod(minimum, has, asks):
+    """One runs, and one may wait for room that is being released if that is enough; one waits for a gate."""
+    gates = {"schedulingGates": [{"name": "example.com/wait"}]}
+    made = Desk(EVERYTHING).feed(node("n1", cpu="1"), node("n2", cpu="1"), queue("q", capability={"cpu": "2"}))
+    made.feed(pod("leaves", scheduler="else", cpu="1", node="n1", deleting=9), group("g", minimum, queue="q"))
+    made.feed(pod("g-0", "g", cpu="1", node="n2"), pod("g-1", "g", **gates, cpu="1"))
+    made.feed(*(pod(f"g-{i}", "g", cpu="1") for i in range(2, 7)))
+    (explained,) = asked(made, ("job", "a/g"))
+    (dimension,) = explained.queue_verdict.dimensions
+    assert (dimension.have, dimension.want, dimension.limit) == (has, asks, "2")
+
+
+def test_a_job_of_which_only_a_pod_that_asks_for_nothing_waits_asks_its_queue_for_nothing():
+    made = Desk(EVERYTHING).feed(node("n", cpu="4", pods="4"), queue("lent"), queue("own", capability={"cpu": "1"}))
+    made.feed(group("big", 1, queue="lent"), *(pod(f"big-{i}", "big", cpu="1", node="n") for i in range(4)))
+    made.feed(group("g", 1, queue="own"), pod("g-0", "g"))
+    job, own = asked(made, ("job", "a/g"), ("queue", "own"))
+    assert (job.state, job.queue_verdict.dimensions, own.claims) == ("waits", (), ())

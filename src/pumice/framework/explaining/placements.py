@@ -75,13 +75,13 @@ class Census:
         )
         short: Mask = self._missing > 0
         self._short: Mask = np.logical_or.reduce(short, axis=1)
-        self._column: Rows = np.where(self._short, short.argmax(axis=1), -1)
+        self._column: Rows = short.argmax(axis=1)  # the first that a node is short of, if it is
         self._number, self._function = self._firsts()
 
     def _firsts(self) -> tuple[Rows, Rows]:
-        """Return of every node the first reason of a filter, and which filter gave it; 0 and -1 where none refuses."""
+        """Return of every node the first reason of a filter, 0 where none refuses, and which filter gave it."""
         numbers = np.zeros(len(self._nodes), dtype=np.int64)
-        functions = np.full(len(self._nodes), -1, dtype=np.int64)
+        functions = np.zeros(len(self._nodes), dtype=np.int64)
         for position, (_, said) in enumerate(self._said):
             new = (numbers == 0) & (said != 0)
             numbers[new] = said[new]
@@ -115,7 +115,7 @@ class Census:
         request, names = self._subject.request, self._session.cluster.vocabulary.names
         found = []
         for position, column in enumerate(request.asked.tolist()):
-            rows = np.flatnonzero(self._column == position)
+            rows = np.flatnonzero(self._short & (self._column == position))
             if len(rows):
                 name = names[column]
                 asked, nearest = shown(name, int(request.needed[position])), self._nearest(rows)
