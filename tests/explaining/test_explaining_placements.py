@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+import numpy as np
 import pytest
 from explaining_worlds import GPU, MAINTENANCE, asked, desk, nodes, requests, worlds
 from hypothesis import given, settings
@@ -14,6 +15,7 @@ from drawing import drawn
 from pumice.api import quantity
 from pumice.framework.explaining import text
 from pumice.framework.plugin import Plugin
+from pumice.framework.reasons import Code
 
 
 @settings(max_examples=drawn(100))
@@ -165,3 +167,31 @@ def test_what_is_said_before_any_node_is_looked_at_comes_before_what_nodes_say()
     (placement,) = job.placements
     assert (placement.refusal, placement.fitting) == ("it has no licence", 1)
     assert [each.reason for each in small.waiting] == ["it has no licence"]
+
+
+class Particular(Plugin):
+    """Takes no node, and has something to say about those that have a name for what is wrong."""
+
+    name = "particular"
+
+    def open(self, session):
+        number = session.reason(self.name, Code.UNRESOLVABLE, "node(s) had something wrong")
+        session.predicate.add(
+            lambda _subject, nodes: np.full(len(nodes), number, dtype=np.int16),
+            details=lambda _subject, record: record.labels.get("wrong", ""),
+        )
+
+
+@pytest.mark.parametrize("kinds", [1, 4, 5, 6, 7])
+def test_what_a_reason_means_is_told_of_the_commonest_kinds_and_the_others_are_counted(kinds):
+    counts = {"the rack": 1, "a disk": 1, "the bus": 3, "a fan": 1, "the card": 2, "a cable": 1, "a leak": 1}
+    counts = dict(list(counts.items())[:kinds])
+    made = Desk(GANG.replace("[{name: predicates}", "[{name: particular}"), Particular)
+    for wrong, count in {**counts, "": 4}.items():
+        made.feed(*(node(f"{wrong.replace(' ', '-') or 'odd'}-{i}", labels={"wrong": wrong}) for i in range(count)))
+    (explained,) = asked(made.feed(group("g", 1), pod("g-0", "g", cpu="1")), ("job", "a/g"))
+    (found,) = explained.placements[0].groups
+    listed = sorted(counts, key=lambda wrong: (-counts[wrong], wrong))
+    others = [("others", sum(counts[wrong] for wrong in listed[5:]))] if listed[5:] else []
+    assert [(each.text, each.count) for each in found.details] == [(w, counts[w]) for w in listed[:5]] + others
+    assert (found.reason, found.count) == ("node(s) had something wrong", sum(counts.values()) + 4)

@@ -129,3 +129,114 @@ def test_a_job_of_which_only_a_pod_that_asks_for_nothing_waits_asks_its_queue_fo
     made.feed(group("g", 1, queue="own"), pod("g-0", "g"))
     job, own = asked(made, ("job", "a/g"), ("queue", "own"))
     assert (job.state, job.queue_verdict.dimensions, own.claims) == ("waits", (), ())
+
+
+@pytest.mark.parametrize("config", [EVERYTHING, CAPACITY], ids=["proportion", "capacity"])
+@pytest.mark.parametrize("asks", ["2", "3"])
+def test_only_what_goes_beyond_the_ceiling_of_a_queue_is_told(asks, config):
+    """What a job asks for and its queue has room for, to the last bit, is no lack of room, and places for pods are never one."""
+    made = Desk(config).feed(node("n", cpu="4", memory="8Gi"), group("old", 1, queue="q"))
+    made.feed(queue("q", parent="root", capability={"cpu": "4", "memory": "4Gi", "pods": "2"}))
+    made.feed(pod("old-0", "old", cpu="2", memory="2Gi", node="n"), group("g", 1, queue="q"))
+    made.feed(pod("g-0", "g", cpu=asks, memory="2Gi", nodeSelector={"no": "where"}))
+    (explained,) = asked(made, ("job", "a/g"))
+    told = [each.resource for each in explained.queue_verdict.dimensions]
+    assert told == (["cpu"] if asks == "3" else [])
+
+
+def test_among_the_pods_of_who_holds_some_are_those_that_wait_for_room_being_released():
+    made = Desk(EVERYTHING).feed(node("n1", cpu="1"), node("n2", cpu="1"), queue("q", capability={"cpu": "2"}))
+    made.feed(pod("leaves", scheduler="else", cpu="1", node="n1", deleting=9), group("old", 2, queue="q"))
+    made.feed(pod("old-0", "old", cpu="1", node="n2"), pod("old-1", "old", cpu="1"))
+    made.feed(group("g", 1, queue="q", created=1), pod("g-0", "g", cpu="1"))
+    job, node_, own = asked(made, ("job", "a/g"), ("node", "n1"), ("queue", "q"))
+    assert [hold.pod for hold in node_.holds] == ["a/old-1"]
+    (dimension,) = job.queue_verdict.dimensions
+    assert [(each.name, each.amount, each.pods) for each in dimension.holders] == [("a/old", "2", 2)]
+    assert [(each.job, each.running, each.waiting) for each in own.jobs] == [("a/old", 1, 1), ("a/g", 0, 1)]
+
+
+CEILINGS = [({"cpu": "1m"}, "1m", 1), ({"cpu": "0"}, "", None), ({}, "", None), ({"memory": "1Ei"}, "", None)]
+
+
+@pytest.mark.parametrize(("capability", "told", "drawn"), CEILINGS)
+def test_a_ceiling_is_told_however_small_and_none_that_is_as_good_as_none(capability, told, drawn):
+    made = Desk(CAPACITY).feed(node("n", cpu="4"), queue("q", parent="root", capability=capability))
+    held = {"memory": "1Gi"} if "memory" in capability else {}
+    made.feed(group("g", 1, queue="q"), pod("g-0", "g", **held, node="n"))
+    found = []
+    made.scheduler.cycle(lambda explainer: found.extend((explainer.queue("q"), explainer.shares())))
+    (shares,) = [each.amounts for each in found[1] if each.queue == "q"]
+    assert {each.resource: each.ceiling for each in found[0].dimensions} == dict.fromkeys(shares, told)
+    assert [each.ceiling for each in shares.values()] == ([drawn] if held or drawn else [])
+
+
+@pytest.mark.parametrize(("holds", "guaranteed", "room"), [(1, 2, "2"), (3, 2, "1"), (4, 2, "0"), (6, 2, "0")])
+def test_the_room_of_a_queue_is_what_others_leave_and_never_less_than_nothing(holds, guaranteed, room):
+    made = Desk(EVERYTHING).feed(queue("own"), queue("lent", guarantee={"resource": {"cpu": str(guaranteed)}}))
+    made.feed(node("n", cpu="4"), group("big", 1, queue="lent"), group("g", 1, queue="own"), pod("g-0", "g", cpu="9"))
+    made.feed(*(pod(f"big-{i}", "big", cpu="1", node="n") for i in range(holds)))
+    (own,) = asked(made, ("queue", "own"))
+    assert [each.room for each in own.dimensions if each.resource == "cpu"] == [room]
+
+
+def borrowing(config, *queues):
+    """One queue holds all that there is, and in another a job waits that fits no node."""
+    made = Desk(config).feed(node("n", cpu="4"), *queues)
+    made.feed(group("big", 1, queue="lent"), *(pod(f"big-{i}", "big", cpu="1", node="n") for i in range(4)))
+    return made.feed(group("g", 1, queue="own"), pod("g-0", "g", cpu="2", nodeSelector={"no": "where"}))
+
+
+@pytest.mark.parametrize("actions", ["reclaim", "gangreclaim", "reclaim, gangreclaim", "preempt, gangpreempt"])
+def test_something_is_claimed_back_where_an_action_gives_it_back(actions):
+    config = EVERYTHING.replace("preempt, reclaim", actions)
+    (own,) = asked(borrowing(config, queue("lent"), queue("own")), ("queue", "own"))
+    assert [each.owner for each in own.claims] == (["lent"] if "reclaim" in actions else [])
+
+
+def test_queues_claim_from_each_other_and_not_those_above_them_nor_one_that_is_invalid():
+    above = [queue(name, parent="root", deserved={"cpu": "2"}) for name in ("lenders", "owners")]
+    leaves = [
+        queue("lent", parent="lenders", deserved={"cpu": "2"}),
+        queue("own", parent="owners", deserved={"cpu": "2"}),
+    ]
+    made = borrowing(CAPACITY, *above, *leaves, queue("bad", weight=0))
+    for told in asked(made, *(("queue", name) for name in ("lenders", "owners", "lent", "own", "bad"))):
+        claims = [("own", "lent", {"cpu": "2"})]
+        assert [(c.claimant, c.owner, c.amounts) for c in told.claims] == (claims if told.queue == "own" else [])
+        assert [(c.claimant, c.owner, c.amounts) for c in told.claimed] == (claims if told.queue == "lent" else [])
+
+
+UNASKED = EVERYTHING.replace("{name: proportion}", "{name: capacity, enablePreemptive: false}")
+
+
+@pytest.mark.parametrize("guaranteed", [0, 3])
+@pytest.mark.parametrize("due", [0, 3, 4, 5])
+@pytest.mark.parametrize("holds", [0, 1, 2, 3])
+def test_a_queue_claims_back_what_it_lacks_of_what_another_holds_beyond_its_due_and_its_guarantee(
+    holds, due, guaranteed
+):
+    made = Desk(UNASKED).feed(node("n", cpu="9"), queue("own", deserved={"cpu": "2", "memory": "4Gi"}))
+    made.feed(queue("lent", deserved={"cpu": str(due)}, guarantee={"resource": {"cpu": str(guaranteed)}}))
+    for name, count in (("own", holds), ("lent", 4)):
+        made.feed(group(f"of-{name}", 1, queue=name))
+        made.feed(*(pod(f"of-{name}-{i}", f"of-{name}", cpu="1", node="n") for i in range(count)))
+    made.feed(group("g", 1, queue="own"), pod("g-0", "g", cpu="2", memory="2Gi", nodeSelector={"no": "where"}))
+    (own,) = asked(made, ("queue", "own"))
+    amount = min(2 - min(2, holds), 4 - min(4, max(due, guaranteed)))
+    assert [each.amounts for each in own.claims] == ([{"cpu": str(amount)}] if amount else [])
+
+
+@pytest.mark.parametrize("reclaimable", [True, False])
+def test_nothing_is_claimed_from_a_queue_that_gives_nothing_back(reclaimable):
+    made = borrowing(EVERYTHING, queue("lent", reclaimable=reclaimable), queue("own"))
+    (own,) = asked(made, ("queue", "own"))
+    assert [each.owner for each in own.claims] == (["lent"] if reclaimable else [])
+
+
+def test_the_first_job_that_waits_and_may_be_served_is_who_claims():
+    made = borrowing(EVERYTHING, queue("lent"), queue("own"), group("runs", 1, queue="own"))
+    made.feed(group("bad", -1, queue="own"), pod("bad-0", "bad", cpu="1"), pod("runs-0", "runs", node="n"))
+    (own,) = asked(made, ("queue", "own"))
+    assert [each.job for each in own.claims] == ["a/g"]
+    assert list(own.waiting) == ["a/g"]

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import numpy as np
 import numpy.typing as npt
 import pytest
 
 from builders import Desk, group, node, pod
 from pumice.framework import configuration, registry
-from pumice.framework.breakdowns import Breakdowns
-from pumice.framework.combining import All, Refusals, Votes
+from pumice.framework.breakdowns import Breakdowns, PluginBreakdownError
+from pumice.framework.combining import All, FirstAnswer, Refusals, Votes
 from pumice.framework.configuration import SWITCHES, PluginSetting
 from pumice.framework.configuration.switches import POINTS as GOVERNED
 from pumice.framework.extensions import PERMIT, Point
@@ -152,7 +154,7 @@ def asked(*_):
     return True
 
 
-def extension(kind, rests):
+def extension(kind, rests, function=asked):
     """Give an extension with one function, which rests about everybody if it has to."""
     streaks = {}
     for cycle in (1, 2) if rests else ():
@@ -162,8 +164,26 @@ def extension(kind, rests):
     roster = Roster(1, breakdowns=Breakdowns(3, streaks))
     made = Point("Made", kind, "job", says="").extension(roster)
     roster.slot = Slot(0, "test", PluginSetting("test", dict(SWITCHES), {}, 0), EVERYTHING)
-    made.add(asked)
+    made.add(function)
     return made, roster.breakdowns
+
+
+ANSWERS = [
+    (Refusals[[Job], str], "no", True),
+    (Refusals[[Job], str], 3, False),
+    (FirstAnswer[[Job], list[int]], [3], True),
+    (FirstAnswer[[Job], list[int]], "no", False),
+    (FirstAnswer[[Job], npt.NDArray[np.float64]], np.zeros(2), True),
+    (FirstAnswer[[Job], npt.NDArray[np.float64]], [0.0, 0.0], False),
+]
+
+
+@pytest.mark.parametrize(("kind", "answer", "right"), ANSWERS)
+def test_an_answer_is_of_the_kind_that_its_point_declares_whatever_it_is_made_of(kind, answer, right):
+    made, breakdowns = extension(kind, rests=False, function=lambda _job: answer)
+    with contextlib.suppress(PluginBreakdownError):
+        assert (made(None) is answer) is right
+    assert bool(breakdowns.found) is not right
 
 
 @pytest.mark.parametrize("kind", [Refusals[[Job], str], All[[Job]], Votes[[Job]]])

@@ -102,7 +102,7 @@ class Point(Generic[E]):
 
     def is_on(self, switches: Mapping[str, bool]) -> bool:
         """Tell whether a file leaves the point on."""
-        return not self.switches or any(switches.get(name, False) for name in self.switches)
+        return not self.switches or any(switches[name] for name in self.switches)
 
     @property
     def signature(self) -> str:
@@ -112,7 +112,7 @@ class Point(Generic[E]):
 
 def _named(kind: object) -> str:
     """Write a type as a signature would, without the modules."""
-    if isinstance(kind, type) and not typing.get_args(kind):
+    if isinstance(kind, type):
         return kind.__name__
     if typing.get_origin(kind) is np.ndarray:
         return f"array of {typing.get_args(typing.get_args(kind)[1])[0].__name__}"

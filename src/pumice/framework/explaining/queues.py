@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from pumice.framework.session import Session
     from pumice.model.job import Job
     from pumice.model.queue import Queue
-    from pumice.model.resources import Vector
 
 HOLDERS = 5
 JOBS = 50
@@ -181,7 +180,7 @@ def _standing(session: Session, queue: Queue, account: QueueAccount | None) -> l
                 due=owed if account is not None else "",
                 ceiling=shown(name, int(ceiling[column])),
                 guarantee=kept,
-                room=shown(name, max(0, int(room[column]))) if room[column] < UNLIMITED else "",
+                room=shown(name, max(0, int(room[column]))),
             )
         )
     return found
@@ -222,7 +221,7 @@ def _claims(session: Session) -> list[Claim]:
         return []
     accounts = [account_of(session, queue) for _, queue in sorted(session.cluster.queues.items())]
     leaves = [account for account in accounts if account is not None and not _has_children(session, account.queue)]
-    owners = [each for each in leaves if each.queue.reclaimable and (each.held > each.due)[_counted(each)].any()]
+    owners = [each for each in leaves if each.queue.reclaimable and (each.held > each.due).any()]
     found = []
     for account in leaves:
         job = _first_waiting(session, account.queue) if owners else None
@@ -246,10 +245,6 @@ def _claims(session: Session) -> list[Claim]:
                     )
                 )
     return found[:CLAIMS]
-
-
-def _counted(account: QueueAccount) -> Vector:
-    return np.array([column for column in range(len(account.due)) if column != PODS], dtype=np.int64)
 
 
 def _has_children(session: Session, queue: Queue) -> bool:
@@ -276,7 +271,7 @@ def _served_next(session: Session, queue: Queue) -> list[Job]:
     waiting = [
         job
         for job in jobs
-        if job.key in session.cluster.pending_jobs or session.findings.phase(job) in ("", names.PHASE_PENDING)
+        if job.key in session.cluster.pending_jobs or session.findings.phase(job) == names.PHASE_PENDING
     ]
     return session.job_order.sort(waiting) if waiting else []
 
