@@ -9,7 +9,7 @@ import recount
 from builders import SECOND, Desk, group, node, pod, priority_class, queue
 from pumice.framework import reservations, resting
 from pumice.framework.plugin import Plugin
-from pumice.framework.points import Reads
+from pumice.framework.points import NODE_TASKS, Reads
 from pumice.model.resources import CPU, MEMORY, PODS
 
 SHARED = """
@@ -70,6 +70,7 @@ WAKES = [
     ("another queue comes", [queue("other")], set()),
     ("its queue is closed", [queue("default", state="Closed")], set()),
     ("its queue cannot be used", [queue("default", weight=0)], set()),
+    ("its queue cannot be read", [{**queue("default"), "spec": {"weight": "heavy"}}], set()),
     ("a priority class comes", [priority_class("other", 5)], set()),
     ("a pod of others comes to its node", [pod("else", cpu="1", node="n1", scheduler="x")], {"g0-0", "g2-0"}),
     ("a pod of others takes room that is held", [pod("else", cpu="2", node="n1", scheduler="x")], set()),
@@ -123,16 +124,32 @@ def reason(made, name):
     return told[-1][0]["message"]
 
 
-def test_who_leaves_leaves_its_room_to_others():
+@pytest.mark.parametrize("who", [0, 1])
+def test_who_leaves_leaves_its_room_to_others(who):
     made = waiting(2)
+    made.feed(group("more", 1, priorityClassName="low"), pod("more-0", "more", cpu="3")).cycle()
     assert reason(made, "late0-0").startswith("no node has 3 cpu free")
-    made.delete(pod("g0-0", "g0", cpu="3"), group("g0")).cycle()
+    made.delete(pod(f"g{who}-0", f"g{who}", cpu="3"), group(f"g{who}")).cycle()
     assert reason(made, "late0-0").startswith("waits for room that is being released; ")
 
 
 def test_who_was_lifted_from_its_node_is_looked_at():
     session = opened(made := waiting(3))
     reservations.lift(session, made.cluster.jobs["a/g1"])
+    found = [uid for _, uids in resting.of(session).left_out(session) for uid in uids]
+    assert found == ["a.g0-0", "a.g2-0"]
+
+
+@pytest.mark.parametrize("moves", [False, True])
+def test_who_gave_its_place_to_its_like_is_looked_at_wherever_it_waits_now(moves):
+    """Its node has all the amounts that it had."""
+    full = [node("full", "3"), pod("else", cpu="3", node="full", scheduler="else")]
+    session = opened(made := waiting(3, others=full))
+    statement, lifted = session.statement(), reservations.lift(session, made.cluster.jobs["a/g1"])
+    statement.pipeline([made.task("late0-0")], [made.node("n1")])
+    if moves:
+        statement.pipeline(lifted, [made.node("full")])
+        session.reserved.update({task.uid: task for task in lifted})
     found = [uid for _, uids in resting.of(session).left_out(session) for uid in uids]
     assert found == ["a.g0-0", "a.g2-0"]
 
@@ -148,8 +165,8 @@ def test_of_those_who_are_left_out_whoever_is_lifted_counts_no_more():
 
 def test_who_waits_for_pods_of_one_job_is_woken_by_that_though_another_was_woken_before():
     made = waiting(2, shared=True)
-    made.modify(pod("g0-0", "g0", cpu="3", labels={"a": "b"}))
-    made.feed(group("more", 1), pod("more-0", "more", cpu="3")).cycle()
+    for i, changed in enumerate(([], [pod("g0-0", "g0", cpu="3", labels={"a": "b"})])):
+        made.modify(*changed).feed(group(f"more{i}", 1), pod(f"more{i}-0", f"more{i}", cpu="3")).cycle()
     made.modify(pod("old0-0", "old0", cpu="3", node="n0", deleting=3), pod("g0-0", "g0", cpu="3", labels={"a": "c"}))
     assert left_out(made) == set()
 
@@ -189,6 +206,33 @@ def test_whose_job_has_another_pod_does_not_rest():
     made = waiting(1, others=[pod("g0-1", "g0", cpu="3")])
     assert made.world.evictions == ["old0-0"]
     assert left_out(made) == set()
+
+
+def allocated(session, job):
+    """Let a pod have the room that is held for it."""
+    lifted = reservations.lift(session, job)
+    session.statement().allocate(lifted, [session.cluster.nodes.records[0]])
+    session.reserved.update({task.uid: task for task in lifted})
+
+
+ELSEWHERE = [
+    ("it waits where room is held for it", {}, lambda session, job: None, "n0"),
+    ("it is placed", {}, allocated, None),
+    ("it waits for a node that it found by itself", {}, lambda session, job: session.reserved.clear(), None),
+    ("nobody was evicted for it", {}, lambda session, job: session.statements.evicted_for.clear(), None),
+    ("nothing is held for it", {}, lambda session, job: session.reservations.holds.clear(), None),
+    ("another node is held for it", {}, lambda session, job: session.reservations.holds.update({"a.g0-0": reservations.Hold("n1")}), None),
+    ("it takes ports", {"ports": [{"containerPort": 80, "hostPort": 80}]}, lambda session, job: None, None),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("wish", "change", "place"), [row[1:] for row in ELSEWHERE], ids=[row[0] for row in ELSEWHERE])
+def test_the_place_of_a_holder_is_the_node_on_which_it_waits_for_its_victims(wish, change, place):
+    session = opened(made := waiting(2, wish=wish))
+    job = made.cluster.jobs["a/g0"]
+    change(session, job)
+    found = resting.place_of(session, job)
+    assert (None if found is None else found.name) == place
 
 
 class Knowing(Plugin):
@@ -240,6 +284,30 @@ def test_nobody_rests_where_it_takes_more_than_amounts_queues_and_nodes_to_say_w
     how = type("Knowing", (Knowing,), {"asked": asked, "known": known})
     made = waiting(2, WITH, how)
     assert left_out(made) == ({"g0-0", "g1-0"} if rests else set())
+
+
+class Speaking(Plugin):
+    """Looks at the pods of nodes, and has something to say of them only from some time on, counting pods that leave or without them."""
+
+    name = "knowing"
+    points = frozenset({"Predicate"})
+    reads = NODE_TASKS
+    views = ()
+
+    def open(self, session):
+        session.predicate.add(self._says)
+
+    def _says(self, _subject, nodes):
+        return np.zeros(len(nodes), dtype=np.int16) if nodes.released in self.views else None
+
+
+@pytest.mark.parametrize("views", [(), (False,), (True,)])
+def test_nobody_rests_any_more_once_more_than_amounts_decides_which_nodes_take_it(views):
+    how = type("Speaking", (Speaking,), {})
+    made = waiting(2, WITH, how, others=[node("full", "3"), pod("else", cpu="3", node="full", scheduler="else")])
+    how.views = views
+    made.feed(pod("more", node="full", scheduler="else"))
+    assert left_out(made) == (set() if views else {"g0-0", "g1-0"})
 
 
 def test_nobody_rests_where_others_mind_who_is_on_nodes():
@@ -304,6 +372,19 @@ def test_of_what_others_come_to_hold_that_counts_which_is_asked_for(column, most
     how.column, how.most = column, most
     made.feed(group("new", 1, phase="Inqueue"), *(pod(f"new-{i}", "new", **wish) for i, wish in enumerate(comes)))
     assert len(left_out(made)) == rest
+
+
+@pytest.mark.parametrize(("finds", "rest"), [(False, 2), (True, 0)])
+def test_who_rests_would_be_told_the_same_where_one_who_rests_no_more_finds_room(finds, rest):
+    small = [node("n9", "2"), group("x", 0, phase="Running", priorityClassName="low")]
+    small += [pod("x-0", "x", cpu="2", node="n9"), node("n8", "2"), pod("else", cpu="2", node="n8", scheduler="else")]
+    small += [group("s", 1, phase="Inqueue", priorityClassName="high"), pod("s-0", "s", cpu="2")]
+    made, how = limited(others=small)
+    how.most = 3000
+    made.modify(pod("s-0", "s", cpu="2", labels={"a": "b"}))
+    if finds:
+        made.delete(small[4])
+    assert len(left_out(made) & {"g0-0", "g1-0"}) == rest
 
 
 @pytest.mark.parametrize(("comes", "rest"), [([], 2), ([{"cpu": "1"}], 0)])

@@ -13,6 +13,7 @@ from pumice.framework.reasons import FitSummary
 PLUGGED = GANG.replace("{name: priority}", "{name: fragile}, {name: priority}")
 PLACES = (
     "open",
+    "conclude",
     "close",
     "job_order",
     "queue_order",
@@ -59,6 +60,10 @@ class Fragile(Plugin):
             session.add_handler(self.handle)
         session.add_handler(self.follow)
 
+    def conclude(self, _session):
+        if self.place == "conclude":
+            self.fail()
+
     def close(self, _session):
         if self.place == "close":
             self.fail()
@@ -101,7 +106,9 @@ def test_a_plugin_that_breaks_down_is_named_and_leaves_nothing_half_done(place):
 
 
 @pytest.mark.parametrize("jobs", [1, 2, 3])
-@pytest.mark.parametrize(("place", "source"), [("predicate", "allocate"), ("open", "open"), ("close", "close")])
+@pytest.mark.parametrize(
+    ("place", "source"), [("predicate", "allocate"), *((place, place) for place in ("open", "conclude", "close"))]
+)
 def test_a_breakdown_is_told_once_by_the_action_that_ran_or_else_the_place_with_how_many_it_was_about(
     place, source, jobs
 ):

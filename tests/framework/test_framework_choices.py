@@ -177,16 +177,24 @@ def test_many_are_chosen_in_one_group_as_long_as_no_other_may_be_better():
         assert found == world.one_by_one(world.followers(limited=False)), seed
 
 
-def test_of_many_groups_that_are_equally_good_the_first_row_is_chosen():
+@pytest.mark.parametrize("times", [1, 2])
+def test_of_many_groups_that_are_equally_good_the_first_row_is_chosen(times):
+    """Also of rows that were chosen before, and score what they did."""
     for count in (2, FEW, FEW + 1, FEW + 2, 3 * FEW):
         groups = [*range(count), *range(count)]
         plain = np.array([4.0] * count + [5.0] * count)
         plain[count - 1] = 5.0
+        left = dict.fromkeys(range(2 * count), times)
+
+        def take(row, plain=plain, left=left):
+            left[row] -= 1
+            return float(plain[row]) if left[row] else None
+
         open_ = np.ones(2 * count, dtype=np.bool_)
         rating = ByGroup(groups, [0.0] * count, 0.0)
-        choice = GroupChoice(plain, open_.copy(), open_.copy(), Followers([], [rating]), rating)
-        chosen = choice.choose(rating, SimpleNamespace(take=lambda row: None), count + 1)
-        assert chosen == [*range(count - 1, 2 * count)]
+        choice = GroupChoice(plain.copy(), open_.copy(), open_.copy(), Followers([], [rating]), rating)
+        chosen = choice.choose(rating, SimpleNamespace(take=take), times * (count + 1))
+        assert chosen == [row for row in range(count - 1, 2 * count) for _ in range(times)]
 
 
 def test_where_no_node_is_there_none_is_chosen():

@@ -220,7 +220,25 @@ def test_runs_are_really_chosen_ahead():
     ):
         desk, session = stage(plugins, nodes, [], run)
         evaluation = session.evaluate(Subject(desk.task("run-w-0")))
+        assert evaluation.is_stepwise(released=False) is (expected == 1)
         assert len(selection.choose(evaluation, desk.cluster.nodes, 12, released=False)) == expected
+
+
+def test_nodes_where_pods_will_wait_are_scored_as_they_are_for_each_of_a_run():
+    """Also for those after the first: pods that leave are there still."""
+
+    class Company(Plugin):
+        name = "company"
+        points = frozenset({"NodeOrder"})
+        reads = NODE_LOCAL
+
+        def open(self, session):
+            session.score.add(lambda _, nodes: 100.0 * nodes.pods)
+
+    run = [pod(f"run-w-{i}", "g", cpu="1") for i in range(3)]
+    present = [(0, "runs"), (1, "leaves"), (1, "leaves")]
+    desk, session = stage([Company], [node("n0"), node("n1")], present, run)
+    assert place(desk, session, run, 3, released=True) == [1, 1, 1]
 
 
 # ---- kept vectors

@@ -314,6 +314,48 @@ def test_equal_pods_that_a_function_tells_apart_share_no_answers_and_others_do()
     assert len(set(keys.values())) == 3
 
 
+def test_it_is_known_which_plugin_names_what_it_tells_pods_apart_by():
+    desk = Desk(WITH.replace("WHO", "apart}, {name: picky"), Apart, Picky).feed(node("n0"))
+    evaluator = desk.session().evaluator
+    assert [evaluator.names_apart(name) for name in ("apart", "picky", "gang")] == [True, False, False]
+
+
+class Changing(Plugin):
+    """Sends pods to one node, by functions that are others in every cycle."""
+
+    name = "changing"
+    points = frozenset({"Predicate", "NodeOrder"})
+    way, chosen = "", "n0"
+
+    def open(self, session):
+        reason, chosen = session.reason(self.name, Code.UNSCHEDULABLE, "another node"), self.chosen
+
+        def refusing(_, nodes):
+            return np.array([reason * (each.name != chosen) for each in nodes.records()], dtype=np.int16)
+
+        def points_of(_, nodes):
+            return np.array([5.0 * (each.name == chosen) for each in nodes.records()])
+
+        if self.way == "by objects":
+            session.predicate.add(refusing, reads=Reads.NODE)
+        elif self.way == "by amounts":
+            session.predicate.add(refusing, reads=Reads.COLUMNS)
+        elif self.way == "one by one":
+            session.score.add(points_of, reads=Reads.COLUMNS)
+        else:
+            session.score.add(many=lambda *asked: points_of(*asked)[None, :], reads=Reads.COLUMNS)
+
+
+@pytest.mark.parametrize("way", ["by objects", "by amounts", "one by one", "together"])
+def test_of_what_functions_said_nothing_is_kept_once_they_are_others(way):
+    how = type("Changing", (Changing,), {"way": way})
+    desk = Desk(WITH.replace("WHO", "changing"), how).feed(node("n0"), node("n1"))
+    for number in range(3):
+        how.chosen = f"n{number % 2}"
+        desk.feed(group(f"g{number}", 1), pod(f"g{number}-0", f"g{number}", cpu="1")).cycle()
+    assert desk.world.binds == {"g0-0": "n0", "g1-0": "n1", "g2-0": "n0"}
+
+
 def test_what_is_held_on_a_node_is_shown_for_pods_that_are_there_still():
     desk, session, known = held()
     known.holds["of a pod that is gone"] = Hold("n")

@@ -138,10 +138,8 @@ class Evaluation:
         return verdicts.reads_tasks or bool(verdicts.moving) or self._stepwise_sums or any(self._moving)
 
     def is_blind(self, *, released: bool) -> bool:
-        """Tell the same, but for functions that can say what they will answer with more equal tasks on a node."""
+        """Tell the same once scores were worked out, but for functions that can say what they will answer with more equal tasks on a node."""
         verdicts = self._verdicts(released=released)
-        if self._scored[0] < 0:
-            self.refresh_scores()
         blind = verdicts.is_blind or self._cannot_add_ahead(released=released)
         return blind or bool(verdicts.moving) or any(self._moving)
 
@@ -152,8 +150,8 @@ class Evaluation:
     # -- scores ------------------------------------------------------------------------------------------------
 
     def scores_apart(self) -> bool:
-        """Tell whether the score of a node depends on that node alone: nothing compares candidates or looks at other nodes."""
-        return not self._stepwise_sums and all(vector is None for vector in self.raw_vectors)
+        """Tell whether no score compares candidates: where no placement must be seen either, that of a node depends on that node alone."""
+        return all(vector is None for vector in self.raw_vectors)
 
     def refresh_scores(self) -> None:
         """Bring the raw scores of all nodes up to date."""

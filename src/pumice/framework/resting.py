@@ -158,8 +158,7 @@ class Resting:
             if node is None or not _is_plain(job) or job.key not in session.findings.attempted:
                 continue
             task = next(iter(job.tasks.values()))
-            usual = not (task.best_effort or task.likeness[1] or task.shape.constraint_class.has_device_claims)
-            if usual and holds[task.uid].victims and task.nominated == node.name and not session.breakdowns.has(job):
+            if holds[task.uid].victims and task.nominated == node.name and not session.breakdowns.has(job):
                 found.append((job, task, node))
         amounts = table.amounts(np.array([node.row for _, _, node in found], dtype=np.int64)) if found else ()
         for (job, task, node), row in zip(found, amounts, strict=True):
