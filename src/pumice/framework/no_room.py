@@ -28,13 +28,12 @@ _SEVERAL: Final = -1
 class NoRoom:
     """The most and the least that any node has, resource by resource, once all that is being released is gone; true until some node changes."""
 
-    __slots__ = ("_counted", "_least", "_most", "_nodes", "_position", "_roomiest", "_session", "_taken", "_told")
+    __slots__ = ("_counted", "_least", "_most", "_position", "_roomiest", "_session", "_taken", "_told")
 
     def __init__(self, session: Session) -> None:
         self._session = session
         self._taken = session.shortcuts.equal_jobs and session.independence.equals_share_answers
         self._position = -1
-        self._nodes = 0
         kept = session.lasting.setdefault("roomiest", [])
         assert isinstance(kept, list)  # noqa: S101  nobody else has that name
         self._roomiest: list[int] = kept  # by resource, the row that had most of it, in this cycle or an earlier one
@@ -72,7 +71,7 @@ class NoRoom:
         key = (task.shape.serial, table.position)
         if key not in self._counted:
             asked = {column: amount for column, amount in task.shape.request.listed if amount}
-            room = table.view(released=True).future_idle[:, list(asked)] // np.array(list(asked.values()))
+            room = table.view().future_idle[:, list(asked)] // np.array(list(asked.values()))
             self._counted[key] = int(np.maximum(room.min(axis=1), 0).sum()) if asked else sys.maxsize
         return self._counted[key] < count
 
@@ -82,8 +81,8 @@ class NoRoom:
         if self._position != table.position:
             if self._is_there(table, request):
                 return None
-            self._position, self._nodes = table.position, table.count
-            room = table.view(released=True).future_idle
+            self._position = table.position
+            room = table.view().future_idle
             self._roomiest[:] = room.argmax(axis=0).tolist() if table.count else []
             self._most = [int(room[row, column]) for column, row in enumerate(self._roomiest)]
             self._least = room.min(axis=0).tolist() if table.count else []
@@ -104,8 +103,9 @@ class NoRoom:
 
     def _everywhere(self, column: int) -> FitSummary:
         """Say that all nodes lack one thing."""
-        key = (column, self._nodes)
-        if key not in self._told:
-            name = self._session.cluster.vocabulary.names[column]
-            self._told[key] = summary(self._nodes, [(f"Insufficient {name}", self._nodes)])
-        return self._told[key]
+        cluster = self._session.cluster
+        count = cluster.nodes.count
+        if (column, count) not in self._told:
+            lack = f"Insufficient {cluster.vocabulary.names[column]}"
+            self._told[column, count] = summary(count, [(lack, count)])
+        return self._told[column, count]
