@@ -7,6 +7,7 @@ from explaining_worlds import EVERYTHING, asked
 
 from builders import GANG, Desk, group, node, pod, priority_class
 from pumice.cache.effects import Bind
+from pumice.framework.explaining import jobs
 from pumice.framework.explaining.explanations import QueueDimension
 from pumice.framework.explaining.texts import standing_text
 from pumice.framework.extensions import ABSTAIN, PERMIT, reject
@@ -30,22 +31,24 @@ def test_the_phase_and_the_queue_are_those_of_the_group_and_there_are_none_witho
     assert (stray.phase, stray.queue_verdict) == ("", None)
 
 
-def test_each_action_is_told_with_what_it_said_and_when_in_the_order_in_which_they_run():
-    made = Desk().feed(node("n1", cpu="1"), group("g", 1), pod("p", "g", cpu="2"), group("lost", queue="none"))
-    made.feed(group("runs", 1), pod("r", "runs", cpu="1"))
-
-    def said():
-        questions = (("job", f"a/{name}") for name in ("g", "runs", "lost"))
-        return [[(each.action, each.cycle, each.said) for each in told.actions] for told in asked(made, *questions)]
-
-    idle = ("backfill", 0, "")
-    lacks = "0 of the 1 members it still needs could be placed; p: 0/1 nodes are unavailable: 1 Insufficient cpu."
-    unknown = [("enqueue", 0, ""), ("allocate", 0, ""), idle]
-    first = [("enqueue", 1, "let in"), ("allocate", 1, lacks), idle]
-    assert said() == [first, [("enqueue", 1, "let in"), ("allocate", 1, "1 pods placed, 0 left"), idle], unknown]
-    made.feed(group("other", 0))
-    before = ("enqueue", 0, "was let in before")
-    assert said() == [[before, ("allocate", 2, lacks), idle], [before, ("allocate", 0, ""), idle], unknown]
+@pytest.mark.parametrize("said", ["", "let in"])
+@pytest.mark.parametrize("phase", ["", "Inqueue"])
+def test_each_action_is_told_with_what_it_said_and_when_in_the_order_in_which_they_run(phase, said):
+    made = Desk().feed(group("g", 1, phase=phase))
+    session = made.session()
+    session.record.begin(1, 0)
+    session.record.judge("a/g", "bind", "refused")
+    session.record.begin(7, 0)
+    session.record.say("backfill", "placed", "a/g")
+    if said:
+        session.record.say("enqueue", said, "a/g")
+    told = jobs.explain(session, (), made.cluster.jobs["a/g"])
+    assert [(each.action, each.cycle, each.said) for each in told.actions] == [
+        ("enqueue", 7 if said else 0, said or ("was let in before" if phase else "")),
+        ("allocate", 0, ""),
+        ("backfill", 7, "placed"),
+        ("bind", 1, "refused"),
+    ]
 
 
 def notes(made, *names):

@@ -28,7 +28,9 @@ def on_node(session: Session, record: NodeRecord) -> list[Hold]:
     """Return what is held on a node: by plans, and by whoever waits there for room that is being released."""
     tasks = {task.uid: task for task in record.tasks.values() if task.status in TENTATIVE}
     known = session.cluster.tasks
-    tasks |= {uid: known[uid] for uid, hold in session.reservations.holds.items() if hold.node == record.name}
+    tasks |= {
+        uid: known[uid] for uid, hold in session.reservations.holds.items() if hold.node == record.name and uid in known
+    }
     return [found for task in _sorted(tasks.values()) if (found := _hold(session, task)) is not None]
 
 
