@@ -58,7 +58,7 @@ def state(session: Session, job: Job) -> State:
     counts = job.tally.counts
     if causes.has_ended(job):
         return "ended"
-    if not session.usable(job) and not job.held:
+    if not session.usable(job) and not (job.native and job.held):
         return "invalid"
     if not job.tasks:
         return "without pods"
