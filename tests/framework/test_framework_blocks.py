@@ -275,8 +275,10 @@ def test_once_a_form_over_many_was_wrong_it_is_asked_no_more_in_that_cycle_and_t
         assert retreats == ["blocks"]
 
 
-def test_a_question_that_raises_is_put_on_the_job_it_is_asked_about_and_stops_nobody_else():
+def test_a_question_that_raises_is_put_on_the_job_it_is_asked_about_and_stops_nobody_else(monkeypatch):
     """`apart` is asked about everybody before anybody is tried."""
+    retreats = []
+    monkeypatch.setattr(observing.Observer, "retreated", lambda _, way, error: retreats.append((way, str(error))))
 
     class Asking(Alone):
         name = "asking"
@@ -292,6 +294,20 @@ def test_a_question_that_raises_is_put_on_the_job_it_is_asked_about_and_stops_no
     desk.feed(node("n", cpu="8"), *(group(f"g{i}", 1) for i in range(5)))
     desk.feed(*(pod(f"p{i}", f"g{i}", cpu=f"{i + 1}00m") for i in range(5))).cycle()
     assert sorted(bind.name for bind in desk.world.of(effects.Bind)) == ["p0", "p1", "p3", "p4"]
+    assert retreats == [(way, "not about this one") for way in ("blocks", "rounds")]
+
+
+def test_in_a_new_session_nobody_is_worked_out_together_with_others_before_it_is_known_who_comes_next():
+    desk = Desk('actions: "allocate"\ntiers:\n- plugins: [{name: gang}, {name: nodeorder}]\n').feed(node("n", "1"))
+    for i in range(3):
+        desk.feed(group(f"g{i}", 1), pod(f"p{i}", f"g{i}", cpu=f"{i + 2}"))
+    desk.cycle()
+    session = desk.session()
+    subjects = [Subject(desk.task(f"p{i}")) for i in range(3)]
+    evaluations = [session.evaluate(subject) for subject in subjects]
+    assert all(each.keys(released=False) is None for each in evaluations)
+    session.evaluator.blocks.expect(subjects)
+    assert all(each.keys(released=False) is not None for each in evaluations)
 
 
 def test_unequal_shapes_are_really_worked_out_together():
@@ -305,6 +321,19 @@ def test_unequal_shapes_are_really_worked_out_together():
     with mock.patch.object(blocks, "Block", wraps=blocks.Block) as made:
         desk.cycle()
     assert [len(call.args[1]) for call in made.call_args_list] == [20]
+
+
+def test_blocks_that_are_out_of_date_are_let_go_of(monkeypatch):
+    """Those that come after them find nothing of them where they are too many."""
+    monkeypatch.setattr(blocks, "KEPT_LIMIT", 1)
+    monkeypatch.setattr(blocks, "FIRST", 2)
+    desk = Desk('actions: "allocate"\ntiers:\n- plugins: [{name: gang}, {name: nodeorder}]\n')
+    for wave in range(3):
+        desk.feed(node(f"n{wave}", cpu="8"))
+        for i in range(4):
+            desk.feed(group(f"g{wave}-{i}", 1), pod(f"p{wave}-{i}", f"g{wave}-{i}", cpu=f"{wave + 1}{i + 1}0m"))
+        desk.cycle()
+    assert len(desk.world.binds) == 12
 
 
 @settings(max_examples=drawn(120), deadline=None)

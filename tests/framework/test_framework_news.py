@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from builders import GANG, Desk, group, node, pod, queue
+from builders import GANG, Desk, group, node, pod, priority_class, queue
+from pumice.cache.options import Options
 from pumice.framework import closing, standings
 
 
@@ -113,3 +114,31 @@ def test_where_somebody_follows_numbers_those_in_the_reason_count_and_how_full_n
         found.append([job.key for job in session.findings.figures])
         session.rollback()
     assert found == [[], [], ["a/g"], []]
+
+
+def said_of_group(made, name):
+    """Return what was written of a group while it waits."""
+    patches = [each.body["status"]["conditions"] for each in made.world.patches("PodGroup") if each.name == name]
+    return [each["message"] for found in patches for each in found if each["type"] == "Unschedulable"]
+
+
+def test_numbers_of_what_is_said_of_a_job_as_a_whole_are_written_anew_though_nothing_else_has_changed():
+    text = GANG.replace("{name: predicates}", "{name: predicates}, {name: proportion}")
+    made = Desk(text, options=Options(renews_numbers=True)).feed(node("n1", "4"))
+    made.feed(queue("q", capability={"cpu": "2"}), group("g", 1, queue="q", minResources={"cpu": "9"}))
+    for number, most in enumerate((2, 2, 3, 3)):
+        made.modify(queue("q", capability={"cpu": str(most)})).feed(group(f"late{number}", 1)).cycle(400)
+    assert [text.rpartition(", ")[2] for text in said_of_group(made, "g")] == ["limit 2", "limit 3"]
+
+
+def test_that_one_of_the_pods_is_gone_that_are_waited_for_is_news():
+    made = Desk(
+        'actions: "allocate, preempt"\ntiers:\n- plugins: [{name: priority}, {name: gang}, {name: predicates}]\n'
+    )
+    made.feed(priority_class("low", 1), priority_class("high", 9), node("n", "4"))
+    made.feed(group("old", 0, phase="Running", priorityClassName="low"))
+    made.feed(*(pod(name, "old", cpu="2", node="n") for name in ("left", "right")))
+    made.feed(group("g", 1, phase="Inqueue", priorityClassName="high"), pod("g-0", "g", cpu="4")).cycle(20)
+    made.delete(pod("left", "old", cpu="2", node="n")).cycle()
+    told = [[name for name in ("left", "right") if name in text] for text in said_of_group(made, "g")]
+    assert told == [["left", "right"], ["right"]]

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from builders import GANG, Desk, group, node, pod
 from drawing import drawn
 from pumice.cache.effects import Bind
+from pumice.framework.breakdowns import WrongAnswerError
 from pumice.framework.configuration import SWITCHES, PluginSetting
 from pumice.framework.ordering import Ordering
 from pumice.framework.plugin import Plugin
@@ -76,15 +77,49 @@ def test_two_items_compare_as_they_are_sorted():
     assert [made.compare(*pair) for pair in ((first, second), (second, first), (first, first))] == [1, -1, 0]
 
 
+def test_what_is_left_is_ordered_by_one_attribute_whatever_that_is():
+    assert [item.name for item in drain(ordering([]).queue([Item(10), Item(9)]))] == [9, 10]
+
+
+@pytest.mark.parametrize("given", [float("nan"), (1, float("nan")), "raises"])
+def test_a_part_that_breaks_down_about_one_that_comes_later_is_left_out_and_all_who_wait_are_ordered_anew(given):
+    def part(item):
+        if item.key == "raises":
+            raise ValueError("not this one")
+        return item.key
+
+    made = ordering([keyed(lambda _: 0), keyed(part)], [keyed(lambda item: item.name)])
+    waiting = made.queue([Item("a", 2), Item("b", 1)])
+    waiting.push(Item("c", given))
+    assert [item.name for item in drain(waiting)] == ["a", "b", "c"]
+    assert [item.name for item in made.sort([Item("b", 1), Item("a", 2)])] == ["a", "b"]
+    assert len(made.functions()) == 2
+
+
+def test_of_several_comparators_the_one_is_left_out_that_breaks_down():
+    def broken(_left, _right):
+        raise ValueError("no idea")
+
+    made = ordering([compared(lambda left, right: left.key - right.key), compared(broken)])
+    assert [item.name for item in made.sort([Item("b", 1), Item("c", 0), Item("a", 1)])] == ["c", "a", "b"]
+    assert len(made.functions()) == 1
+
+
 class Branch:
     def __init__(self, *entry):
         self.entry = entry
 
 
-@pytest.mark.parametrize("when", ["at first", "when it is pushed", "when it is touched"])
+@pytest.mark.parametrize("when", ["at first", "once", "when it is pushed", "when it is touched"])
 def test_an_order_along_a_tree_that_breaks_down_is_left_out_everywhere_and_nobody_is_lost(when):
-    branches = {"a": Branch(1), "b": Branch(0)}
-    made = ordering([lambda made: made.add_tree(lambda item: [branches[item.key]])], [keyed(lambda item: item.name)])
+    branches, breaks = {"a": Branch(1), "b": Branch(0)}, iter([when == "once"])
+
+    def path(item):
+        if item.name == "z" and next(breaks, False):
+            raise ValueError("not now")
+        return [branches[item.key]]
+
+    made = ordering([lambda made: made.add_tree(path)], [keyed(lambda item: item.name)])
     items = [Item("x", "a"), Item("y", "b"), Item("z", "a")]
     if when == "at first":
         branches["b"].entry = ("text",)
@@ -96,8 +131,8 @@ def test_an_order_along_a_tree_that_breaks_down_is_left_out_everywhere_and_nobod
         branches["b"].entry = ("text",)
         made.touch(items[1])
     assert [item.name for item in drain(queue)] == ["x", "y", "z"]
-    assert [item.name for item in made.sort(items)] == ["x", "y", "z"]
     assert len(made.functions()) == 1
+    assert [item.name for item in made.sort(items)] == ["x", "y", "z"]
 
 
 def test_a_touched_item_moves_in_every_queue_that_holds_it():
@@ -283,7 +318,7 @@ class OddFirst(Plugin):
     def key(self, task):
         if task.name == "broken":
             raise ValueError("this one")
-        return -task.priority % 2, task.priority
+        return -task.priority % 2, float("nan") if task.name == "odd" else task.priority
 
 
 NAMED = st.lists(
@@ -294,7 +329,7 @@ NAMED = st.lists(
 
 
 @settings(max_examples=drawn(60), deadline=None)
-@given(groups=st.lists(NAMED, max_size=4), broken=st.booleans())
+@given(groups=st.lists(NAMED, max_size=4), broken=st.sampled_from(["", "broken", "odd"]))
 def test_tasks_of_many_jobs_are_put_in_order_at_once_as_those_of_each_job(groups, broken):
     desk = Desk('actions: "allocate"\ntiers:\n- plugins: [{name: gang}, {name: odd}]\n', OddFirst)
     for number, named in enumerate(groups):
@@ -303,16 +338,25 @@ def test_tasks_of_many_jobs_are_put_in_order_at_once_as_those_of_each_job(groups
             name = f"{head}{index}"
             desk.feed(pod(f"g{number}.{name}", f"g{number}", priority=priority, created=created, cpu="1"))
     if broken:
-        desk.feed(group("g9"), pod("broken", "g9", cpu="1"))
+        desk.feed(group("g9"), pod(broken, "g9", cpu="1"))
     desk.apply()
     session = desk.session()
     listed = [list(job.tasks.values()) for job in desk.cluster.jobs.values()]
     before = [list(tasks) for tasks in listed]
-    with pytest.raises(ValueError, match="this one") if broken else contextlib.nullcontext():
+    with pytest.raises((ValueError, WrongAnswerError), match="this one|NaN") if broken else contextlib.nullcontext():
         session.task_order.sort_each(listed)
     expected = before if broken else [session.task_order.sort(tasks) for tasks in before]
     assert listed == expected
     assert not session.breakdowns.found
+
+
+def test_tasks_of_one_job_go_by_their_numbers_though_one_of_another_has_none():
+    desk = Desk(GANG).feed(group("g"), group("h"), pod("a-w-10", "g"), pod("a-w-2", "g", created=1))
+    desk.feed(pod("other", "h"))
+    session = desk.session()
+    listed = [list(desk.cluster.jobs[key].tasks.values()) for key in ("a/g", "a/h")]
+    session.task_order.sort_each(listed)
+    assert [[task.name for task in tasks] for tasks in listed] == [["a-w-2", "a-w-10"], ["other"]]
 
 
 def test_a_job_whose_tasks_cannot_be_ordered_is_not_served_and_others_are():
@@ -347,14 +391,31 @@ def hanging():
     return left, right, [Item(name) for name in places], lambda item: (places[item.name],)
 
 
-def test_whoever_changes_a_branch_touches_one_item_below_it_and_the_others_follow():
+def broken_down(_item):
+    raise ValueError("no idea")
+
+
+@pytest.mark.parametrize("leads", [True, False])
+@pytest.mark.parametrize("breaks", [True, False])
+def test_whoever_changes_a_branch_touches_one_item_below_it_and_the_others_follow(leads, breaks):
+    """Also where another part comes before the tree, and where one has broken down."""
     left, _, items, path = hanging()
-    made = ordering([treed(path)])
+    parts = [treed(path)] if leads else [keyed(lambda _: 0), treed(path)]
+    made = ordering([*parts, *([keyed(broken_down)] if breaks else [])])
+    assert [item.name for item in made.sort(items[::-1])] == ["a", "b", "c"]
     waiting = made.queue(items)
-    assert waiting.has_branches
+    assert getattr(waiting, "has_branches", False) is leads
     left.entry = (3,)
     made.touch(items[0])
+    assert [item.name for item in made.sort(items)] == ["c", "a", "b"]
     assert [item.name for item in drain(waiting)] == ["c", "a", "b"]
+
+
+def test_items_of_one_branch_are_ordered_by_the_parts_after_the_tree():
+    _, _, items, path = hanging()
+    items[0].key = 1
+    waiting = ordering([treed(path)], [keyed(lambda item: item.key)]).queue(items)
+    assert [item.name for item in drain(waiting)] == ["b", "a", "c"]
 
 
 @pytest.mark.parametrize("place", ["before", "after", "another tree"])

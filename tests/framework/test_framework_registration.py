@@ -76,6 +76,11 @@ WRONG = [
         "keyword_only does not take them: missing a required argument: 'strict'",
     ),
     ("a partial", lambda s: s.job_ready.add(functools.partial(Author.two, None, 1, 2)), "JobReady calls functions"),
+    (
+        "a partial after another",
+        lambda s: [s.job_ready.add(functools.partial(Author.two, None, *given)) for given in ([1], [1, 2])],
+        "JobReady calls functions",
+    ),
     ("no function", lambda s: s.job_ready.add(True), "True cannot be called"),
     (
         "a comparator",

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from builders import Desk, group, node, pod
 from pumice.framework import sampling
 
 
@@ -39,3 +40,14 @@ def test_who_takes_all_candidates_leaves_the_next_search_where_it_was_to_begin()
     assert sampler.sample(np.array([0, 2, 4]), 10).tolist() == [0, 2]
     assert sampler.sample(np.array([7, 9]), 10).tolist() == [7, 9]
     assert sampler.sample(np.array([1, 3, 5]), 10).tolist() == [3, 5]
+
+
+def test_who_is_asked_to_look_at_few_nodes_looks_at_no_others():
+    """However many shapes wait, and though the others would be chosen by their scores."""
+    desk = Desk('actions: "allocate"\ntiers:\n- plugins: [{name: gang}, {name: binpack}]\n')
+    desk.scheduler.engine.evaluator.sampler = sampling.Sampler(minimum=1, percentage=10)
+    desk.feed(*(node(f"n{i}") for i in range(10)))
+    for i in range(4):
+        desk.feed(group(f"g{i}", 1), pod(f"g{i}-0", f"g{i}", cpu=f"{i + 1}00m"))
+    desk.cycle()
+    assert desk.world.binds == {f"g{i}-0": f"n{i}" for i in range(4)}
