@@ -170,14 +170,14 @@ def test_what_is_said_before_any_node_is_looked_at_comes_before_what_nodes_say()
 
 
 class Particular(Plugin):
-    """Takes no node, and has something to say about those that have a name for what is wrong."""
+    """Takes no node that says something is wrong, and tells of those that have a name for it what."""
 
     name = "particular"
 
     def open(self, session):
         number = session.reason(self.name, Code.UNRESOLVABLE, "node(s) had something wrong")
         session.predicate.add(
-            lambda _subject, nodes: np.full(len(nodes), number, dtype=np.int16),
+            lambda _, nodes: np.array([number * ("wrong" in each.labels) for each in nodes.records()], dtype=np.int16),
             details=lambda _subject, record: record.labels.get("wrong", ""),
         )
 
@@ -187,11 +187,33 @@ def test_what_a_reason_means_is_told_of_the_commonest_kinds_and_the_others_are_c
     counts = {"the rack": 1, "a disk": 1, "the bus": 3, "a fan": 1, "the card": 2, "a cable": 1, "a leak": 1}
     counts = dict(list(counts.items())[:kinds])
     made = Desk(GANG.replace("[{name: predicates}", "[{name: particular}"), Particular)
-    for wrong, count in {**counts, "": 4}.items():
-        made.feed(*(node(f"{wrong.replace(' ', '-') or 'odd'}-{i}", labels={"wrong": wrong}) for i in range(count)))
+    for place, (wrong, count) in enumerate({**counts, "": 4}.items()):
+        made.feed(*(node(f"n{place}-{i}", labels={"wrong": wrong}) for i in range(count)))
     (explained,) = asked(made.feed(group("g", 1), pod("g-0", "g", cpu="1")), ("job", "a/g"))
     (found,) = explained.placements[0].groups
     listed = sorted(counts, key=lambda wrong: (-counts[wrong], wrong))
     others = [("others", sum(counts[wrong] for wrong in listed[5:]))] if listed[5:] else []
     assert [(each.text, each.count) for each in found.details] == [(w, counts[w]) for w in listed[:5]] + others
     assert (found.reason, found.count) == ("node(s) had something wrong", sum(counts.values()) + 4)
+
+
+def test_that_there_is_no_place_for_a_pod_is_said_of_those_of_whom_nothing_else_is():
+    made = Desk("actions: allocate\ntiers:\n- plugins: [{name: gang}, {name: particular}]", Particular)
+    made.feed(*(node(f"n{i}", cpu="2", pods="1", labels=labels) for i, labels in enumerate([{}, {"wrong": "it"}, {}])))
+    made.feed(node("small", cpu="1"), group("old", 1), group("g", 1), pod("g-0", "g", cpu="1001m"))
+    made.feed(*(pod(f"old-{i}", "old", node=f"n{i}") for i in range(3)))
+    (placement,) = asked(made, ("job", "a/g"))[0].placements
+    told = [(each.reason, each.count, each.resource, each.asked) for each in placement.groups]
+    assert told == [
+        ("Insufficient pods", 2, "pods", "1"),
+        ("Insufficient cpu", 1, "cpu", "1001m"),
+        ("node(s) had something wrong", 1, "", ""),
+    ]
+    assert placement.groups[1].nearest.short == {"cpu": "1m"}
+    assert placement.fitting == 0
+
+
+def test_a_place_counts_as_free_that_is_being_released():
+    made = Desk().feed(node("n1", pods="1"), pod("leaves", scheduler="else", node="n1", deleting=9), group("g", 2))
+    (explained,) = asked(made.feed(*(pod(f"g-{i}", "g", cpu="1") for i in range(2))), ("job", "a/g"))
+    assert [(each.members, each.fitting) for each in explained.placements] == [(2, 1)]

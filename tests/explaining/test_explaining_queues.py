@@ -116,7 +116,7 @@ def test_a_gang_asks_its_queue_for_what_it_lacks_to_its_minimum_or_for_its_next_
     gates = {"schedulingGates": [{"name": "example.com/wait"}]}
     made = Desk(EVERYTHING).feed(node("n1", cpu="1"), node("n2", cpu="1"), queue("q", capability={"cpu": "2"}))
     made.feed(pod("leaves", scheduler="else", cpu="1", node="n1", deleting=9), group("g", minimum, queue="q"))
-    made.feed(pod("g-0", "g", cpu="1", node="n2"), pod("g-1", "g", **gates, cpu="1"))
+    made.feed(pod("g-0", "g", cpu="1", node="n2"), pod("g-1", "g", **gates, cpu="3"))
     made.feed(*(pod(f"g-{i}", "g", cpu="1") for i in range(2, 7)))
     (explained,) = asked(made, ("job", "a/g"))
     (dimension,) = explained.queue_verdict.dimensions
@@ -156,19 +156,15 @@ def test_among_the_pods_of_who_holds_some_are_those_that_wait_for_room_being_rel
     assert [(each.job, each.running, each.waiting) for each in own.jobs] == [("a/old", 1, 1), ("a/g", 0, 1)]
 
 
-CEILINGS = [({"cpu": "1m"}, "1m", 1), ({"cpu": "0"}, "", None), ({}, "", None), ({"memory": "1Ei"}, "", None)]
-
-
-@pytest.mark.parametrize(("capability", "told", "drawn"), CEILINGS)
-def test_a_ceiling_is_told_however_small_and_none_that_is_as_good_as_none(capability, told, drawn):
-    made = Desk(CAPACITY).feed(node("n", cpu="4"), queue("q", parent="root", capability=capability))
-    held = {"memory": "1Gi"} if "memory" in capability else {}
-    made.feed(group("g", 1, queue="q"), pod("g-0", "g", **held, node="n"))
+@pytest.mark.parametrize(("capability", "told", "drawn"), [("1m", "1m", 1), ("0", "", None), ("", "", None)])
+def test_a_ceiling_is_told_however_small_and_none_where_there_is_none(capability, told, drawn):
+    limits = {"cpu": capability} if capability else {}
+    made = Desk(CAPACITY).feed(node("n", cpu="4"), queue("q", parent="root", capability=limits))
     found = []
     made.scheduler.cycle(lambda explainer: found.extend((explainer.queue("q"), explainer.shares())))
     (shares,) = [each.amounts for each in found[1] if each.queue == "q"]
-    assert {each.resource: each.ceiling for each in found[0].dimensions} == dict.fromkeys(shares, told)
-    assert [each.ceiling for each in shares.values()] == ([drawn] if held or drawn else [])
+    assert {each.resource: each.ceiling for each in found[0].dimensions} == ({"cpu": told} if told else {})
+    assert {name: each.ceiling for name, each in shares.items()} == ({"cpu": drawn} if drawn else {})
 
 
 @pytest.mark.parametrize(("holds", "guaranteed", "room"), [(1, 2, "2"), (3, 2, "1"), (4, 2, "0"), (6, 2, "0")])
@@ -236,7 +232,11 @@ def test_nothing_is_claimed_from_a_queue_that_gives_nothing_back(reclaimable):
 
 def test_the_first_job_that_waits_and_may_be_served_is_who_claims():
     made = borrowing(EVERYTHING, queue("lent"), queue("own"), group("runs", 1, queue="own"))
-    made.feed(group("bad", -1, queue="own"), pod("bad-0", "bad", cpu="1"), pod("runs-0", "runs", node="n"))
+    made.feed(
+        group("bad", 1, queue="own", minResources={"cpu": "-1"}),
+        pod("bad-0", "bad", cpu="1"),
+        pod("runs-0", "runs", node="n"),
+    )
     (own,) = asked(made, ("queue", "own"))
     assert [each.job for each in own.claims] == ["a/g"]
     assert list(own.waiting) == ["a/g"]

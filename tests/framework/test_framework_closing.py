@@ -489,14 +489,6 @@ STATES = [
 ]
 
 
-@pytest.mark.parametrize(("minimum", "told"), [(0, ""), (2, "g: it has no pods yet, minMember is 2; ")])
-def test_a_group_without_pods_says_that_they_are_lacking_if_it_needs_any(minimum, told):
-    made = desk(minimum, [])
-    said = closing.job_text(made.session(), made.cluster.jobs["a/g"])
-    assert said.partition(". Origin reason is ")[2].startswith(told)
-    assert bool(told) is ("Origin" in said)
-
-
 @pytest.mark.parametrize("asks", ["1", "4"], ids=["let in", "not let in"])
 def test_that_a_priority_class_is_missing_is_said_once_to_each_pod(asks):
     made = Desk(LIMITED).feed(node("n1", cpu="4"), queue("small", capability={"cpu": "2"}), priority_class("high", 9))
