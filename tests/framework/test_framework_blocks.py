@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from pathlib import Path
 from unittest import mock
@@ -321,6 +322,89 @@ def test_unequal_shapes_are_really_worked_out_together():
     with mock.patch.object(blocks, "Block", wraps=blocks.Block) as made:
         desk.cycle()
     assert [len(call.args[1]) for call in made.call_args_list] == [20]
+
+
+class Refused(Plugin):
+    """Refuses a pod before nodes are asked, about which its score by Node objects would break down."""
+
+    name = "refused"
+    points = frozenset({"PrePredicate", "NodeOrder"})
+    reads = Reads.NODE
+
+    def open(self, session):
+        session.pre_predicate.add(lambda subject: "not this one" if subject.task.name == "p2" else None)
+        session.score.add(self._fail)
+
+    def _fail(self, subject, _nodes):
+        if subject.task.name == "p2":
+            raise ValueError("nobody asked")
+
+
+@pytest.mark.retreats
+def test_what_breaks_down_while_many_are_worked_out_together_is_put_on_nobody_who_does_not_ask():
+    desk = Desk('actions: "allocate"\ntiers:\n- plugins: [{name: gang}, {name: refused}]\n', Refused).feed(
+        node("n", "8")
+    )
+    desk.feed(*(each for i in range(4) for each in (group(f"g{i}", 1), pod(f"p{i}", f"g{i}", cpu=f"{i + 1}00m"))))
+    record = desk.cycle()
+    assert sorted(desk.world.binds) == ["p0", "p1", "p3"]
+    assert desk.scheduler.failures == []
+    assert "broke down" not in "\n".join(record.trace())
+
+
+@pytest.mark.parametrize("kind", [np.float64, np.float32, np.int64])
+@pytest.mark.parametrize("is_spread", [False, True])
+@pytest.mark.parametrize("count", [0, 1, 2, 3])
+def test_forms_over_many_may_answer_in_whole_numbers_and_for_all_alike(kind, is_spread, count):
+    class Ranking(Plugin):
+        name = "ranking"
+        points = frozenset({"NodeOrder"})
+        reads = Reads.COLUMNS
+
+        def open(self, session):
+            for number in range(count):
+                session.score.add(many=functools.partial(self._rank, number))
+
+        def _rank(self, number, subjects, nodes):
+            points = (nodes.index * (7, 3, 5)[number] % 4).astype(kind)
+            return points[None, :] if is_spread else np.tile(points, (len(subjects), 1))
+
+    def bound(**how):
+        desk = Desk('actions: "allocate"\ntiers:\n- plugins: [{name: gang}, {name: ranking}]\n', Ranking, **how)
+        desk.feed(*(node(f"n{i}", f"{i + 1}") for i in range(5)))
+        for i in range(12):
+            desk.feed(group(f"g{i}", 1), pod(f"p{i}", f"g{i}", cpu=f"{i + 1}50m"))
+        desk.cycle()
+        return desk.world.binds
+
+    assert bound() == bound(taken=shortcuts.Shortcuts(blocks=False))
+
+
+@pytest.mark.parametrize("few", [1, 64])
+def test_a_node_that_is_again_as_it_was_is_answered_about_as_then(few, monkeypatch):
+    """Whether a draft had put something on it, or it was another while many were."""
+    monkeypatch.setattr(block, "FEW", few)
+    desk = Desk('actions: "allocate"\ntiers:\n- plugins: [{name: predicates}, {name: binpack}]\n').feed(group("g", 99))
+    desk.feed(*(node(f"n{i}", "8") for i in range(12)), *(pod(f"g-{i}", "g", cpu=f"{i + 1}00m") for i in range(6)))
+    session = desk.session()
+    tasks = [desk.task(f"g-{i}") for i in range(6)]
+    subjects, table = [Subject(task) for task in tasks[:3]], desk.cluster.nodes
+    kept, statement = block.Block(session.evaluator, subjects), session.statement()
+
+    def moved(*changes):
+        for task, place in changes:
+            if place is None:
+                statement.undo(task)
+            else:
+                statement.allocate([task], [table.records[place]])
+        kept.catch_up()
+        assert kept.keys.tolist() == block.Block(session.evaluator, subjects).keys.tolist()
+
+    moved((tasks[0], 5))
+    moved((tasks[1], 5), (tasks[2], 7), (tasks[3], 8))
+    moved((tasks[1], None))
+    assert Draft(kept, table, [0, 1, 2]).rows() == [8, 8, 8]
+    moved()
 
 
 def test_blocks_that_are_out_of_date_are_let_go_of(monkeypatch):

@@ -343,7 +343,7 @@ def test_tasks_of_many_jobs_are_put_in_order_at_once_as_those_of_each_job(groups
     session = desk.session()
     listed = [list(job.tasks.values()) for job in desk.cluster.jobs.values()]
     before = [list(tasks) for tasks in listed]
-    with pytest.raises((ValueError, WrongAnswerError), match="this one|NaN") if broken else contextlib.nullcontext():
+    with pytest.raises((ValueError, WrongAnswerError), match=r"this one|NaN") if broken else contextlib.nullcontext():
         session.task_order.sort_each(listed)
     expected = before if broken else [session.task_order.sort(tasks) for tasks in before]
     assert listed == expected
