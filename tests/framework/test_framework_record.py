@@ -35,3 +35,68 @@ def test_lines_beyond_the_limit_are_counted_whoever_says_them():
     record.say("cycle", "y")
     assert record.trace()[-1] == "… and 3 more lines"
     assert len(record.trace()) == TRACE_LIMIT + 1
+
+
+def test_nothing_is_counted_before_the_first_cycle_and_in_each_from_the_start():
+    record = CycleRecord()
+    assert (record.cycle, record.time, record.binds, record.evictions, record.skipped) == (0, 0, 0, 0, False)
+    record.binds = record.evictions = 3
+    record.skipped = True
+    record.say("cycle", "x")
+    record.begin(1, 7)
+    assert (record.cycle, record.time, record.binds, record.evictions, record.skipped) == (1, 7, 0, 0, False)
+    assert record.trace() == []
+    assert [record.next_plan() for _ in range(3)] == [1, 2, 3]
+
+
+def test_that_a_job_stands_as_it_did_is_no_news():
+    record = CycleRecord()
+    assert [record.is_news("a/x", how) for how in (1, 1, 2, 2, 1)] == [True, False, True, False, True]
+    record.stands("a/x", 3)
+    assert [record.is_news("a/x", 3), record.is_news("a/y", 3)] == [False, True]
+
+
+def test_of_a_job_that_is_gone_nothing_is_known_but_its_bad_objects():
+    record = CycleRecord(keeps_figures=True)
+    record.begin(1, 0)
+    for job in ("a/x", "a/y"):
+        record.judge(job, "preempt", NOBODY)
+        record.state(job, "waits")
+        record.stands(job, 1)
+        record.figures[job] = 1
+        record.disable(job, "Pod a/p", "bad")
+    record.judge("a/x", "reclaim", NOBODY)
+    record.forget("a/x")
+    assert record.explain("a/x") == "  Pod a/p: bad"
+    assert record.explain("a/y") == f"a/y: waits\n  preempt (cycle 1): {NOBODY}\n  Pod a/p: bad"
+    assert record.figures == {"a/y": 1}
+    assert [record.is_news(job, 1) for job in ("a/x", "a/y")] == [True, False]
+    record.judge("a/y", "reclaim", NOBODY)  # who comes later speaks later
+    record.judge("a/y", "allocate", NOBODY)
+    assert [verdict.source for verdict in record.verdicts("a/y")] == ["preempt", "reclaim", "allocate"]
+    CycleRecord().forget("a/x")
+
+
+def test_bad_objects_are_told_until_they_are_no_longer_bad():
+    record = CycleRecord()
+    record.begin(1, 0)
+    for subject in ("Pod a/p", "Pod a/q"):
+        record.disable("a/x", subject, "bad")
+    assert record.problems("a/x") == {"Pod a/p": "bad", "Pod a/q": "bad"}
+    assert record.trace() == ["cache: Pod a/p: bad", "cache: Pod a/q: bad"]
+    record.enable("a/x", "Pod a/p")
+    assert record.problems("a/x") == {"Pod a/q": "bad"}
+    record.enable("a/x", "Pod a/q")
+    record.enable("a/x", "Pod a/q")
+    assert record.problems("a/x") == record.problems() == {}
+
+
+def test_the_lines_of_a_job_are_those_that_are_about_it():
+    record = CycleRecord()
+    record.begin(1, 0)
+    record.say("enqueue", "let in", "a/x")
+    record.judge("a/y", "allocate", NOBODY)
+    record.say("cycle", "done")
+    assert record.lines("a/x") == [("enqueue", "let in")]
+    assert record.lines("a/y") == [("allocate", NOBODY)]
+    assert record.trace() == ["enqueue: a/x: let in", f"allocate: a/y: {NOBODY}", "cycle: done"]
