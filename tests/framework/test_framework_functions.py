@@ -14,7 +14,7 @@ from pumice.framework.functions import Filters, Functions, OfOne, Scores
 from pumice.framework.points import Point
 from pumice.framework.reads import NOTHING, Reads
 from pumice.framework.reasons import Code, Reasons
-from pumice.framework.registration import Roster, Slot
+from pumice.framework.registration import RegistrationError, Roster, Slot
 
 NODE, COLUMNS, TASKS, OTHERS = Reads.NODE, Reads.COLUMNS, Reads.TASKS, Reads.OTHER_NODES
 TASK, JOB, QUEUE, TIME = Reads.TASK, Reads.JOB, Reads.QUEUE, Reads.TIME
@@ -217,6 +217,11 @@ def test_forms_of_the_same_function_are_the_same():
     assert OfOne(many) != OfOne(zeros)
     assert OfOne(many) != many
     assert OfOne(many).__code__ is many.__code__
+
+
+def test_a_form_of_many_is_refused_that_cannot_be_called_about_subjects_and_nodes():
+    with pytest.raises(RegistrationError, match=r'plugin "test": NodeOrder .*<lambda> does not take them'):
+        scores({"function": None, "many": lambda subjects: None})
 
 
 # ---- asking
