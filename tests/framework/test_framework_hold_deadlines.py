@@ -29,7 +29,7 @@ def test_a_hold_is_as_it_is_until_the_moment_before_it_ends() -> None:
 @pytest.mark.parametrize(("grace", "given"), [(10, None), (None, None), (10, 5)])
 @pytest.mark.parametrize(("ahead", "later"), [(0, 0), (7, 0), (3600, 0), (3600, 20)])
 def test_a_hold_waits_for_no_clock_that_is_ahead(restarted, grace, given, ahead, later) -> None:
-    """A victim that does not go when it should; another may be deleted on the node a while after the first."""
+    """A victim that does not go when it should; another may be deleted on the node a while after the first, and others go elsewhere."""
     allowed = given or grace or 30
 
     def victim(name, second):
@@ -38,12 +38,15 @@ def test_a_hold_waits_for_no_clock_that_is_ahead(restarted, grace, given, ahead,
         return made
 
     desk = Desk().feed(node("n", "4"), group("old"), group("g"), victim("old-0", 0), pod("g-0", "g", cpu="1"))
-    desk.apply()
+    bystander = pod("bystander", "old", node="else")
+    desk.feed(bystander).apply()
     known, claimant = Reservations(), desk.task("g-0")
     known.holds[claimant.uid] = Hold(
         "n", () if restarted else (desk.task("old-0").uid,), made=None if restarted else NOW
     )
     for second in range(later + allowed + 60):
+        if second == 3:
+            desk.delete(bystander).apply()
         if later and second == later:
             desk.feed(victim("old-1", later))
             desk.apply()
@@ -56,3 +59,16 @@ def test_a_hold_waits_for_no_clock_that_is_ahead(restarted, grace, given, ahead,
             break
     end = (later if restarted else 0) + allowed + 60
     assert known.renew(desk.cluster, NOW + end * SECOND) == []
+
+
+@pytest.mark.parametrize("given", [None, 0])
+@pytest.mark.parametrize("grace", [0, 1, 45, None])
+def test_a_victim_has_as_long_as_it_was_given_from_when_it_is_first_seen_to_go(grace, given):
+    victim = pod("old-0", "old", node="n", deleting=3600, terminationGracePeriodSeconds=grace)
+    victim["metadata"]["deletionGracePeriodSeconds"] = given
+    desk = Desk().feed(node("n", "4"), group("old"), group("g"), victim, pod("g-0", "g", cpu="1")).apply()
+    known, claimant = Reservations(), desk.task("g-0")
+    known.holds[claimant.uid] = Hold("n", (desk.task("old-0").uid,), made=NOW)
+    assert known.renew(desk.cluster, NOW) == [claimant]
+    allowed = 0 if given == 0 else 30 if grace is None else grace
+    assert known.deadline(NOW) == NOW + (allowed + 60) * SECOND
