@@ -15,7 +15,9 @@ from drawing import seeds
 from pumice.actions.eviction import candidate_columns, gang_rules, ranking, rules, unit_columns, units
 from pumice.actions.eviction.queue_protections import QueueProtections
 from pumice.framework import independence
-from pumice.model import change_log, nodes
+from pumice.framework.plugin import Plugin
+from pumice.framework.points import Reads
+from pumice.model import change_log, nodes, resources
 from pumice.model.statuses import ALLOCATED_LIKE, Status
 
 CONFIG = """
@@ -406,3 +408,125 @@ def test_queues_say_the_same_of_equal_pods_of_a_job_if_it_has_neither_roles_nor_
     job = SimpleNamespace(key="a/j", queue="q", roles_enforced=roles, policies=policies)
     groups = {known.group(job, SimpleNamespace(uid=uid, shape=shape), alone=alone) for uid in "ab"}
     assert len(groups) == len(known) == (2 if roles or policies else 1)
+
+
+# -- what is known of queues -----------------------------------------------------------------------------------
+
+
+class Vault(Plugin):
+    """Keeps of a queue as many cores as it is told, from whoever asks for some."""
+
+    name = "vault"
+    points = frozenset({"Protection"})
+    keeps: dict[str, int]
+
+    def open(self, session):
+        sums, queues, cpu = session.cluster.queue_sums, session.cluster.queues, resources.CPU
+
+        def kept(claimant, victim, _action):
+            owner, asked = queues[victim.job.queue], victim.shape.request.vector[cpu]
+            # A queue below another one lends to those beside it only what all of them hold above what is kept.
+            rows = [owner.row]
+            if owner.parent not in {"", "root"}:
+                rows = [each.row for each in queues.values() if each.parent == owner.parent]
+            held = sum(sums.held(row)[cpu] for row in rows)
+            return "kept" if asked and held - asked < 1000 * self.keeps.get(owner.name, 0) else None
+
+        session.protection.add(kept, reads=Reads.QUEUE)
+
+
+class Kept:
+    """Two nodes with pods of queue `q`, one of a size and one without any; a claimant of `p`, and one of its pods that waits, and one of `o`."""
+
+    def __init__(self, parent=""):
+        self.keeps = {"q": 2}
+        text = 'actions: "reclaim"\ntiers:\n- plugins: [{name: vault}, {name: conformance}]\n- plugins: [{name: gang, enableReclaimable: false}, {name: predicates}]\n'
+        self.desk = Desk(text, type("Vault", (Vault,), {"keeps": self.keeps}))
+        self.desk.feed(*([queue(parent)] if parent else []))
+        self.desk.feed(*(queue(name, parent=parent or "root") for name in "opq"))
+        self.desk.feed(*(node(f"n{i}", "9", "64Gi") for i in range(2)))
+        self.desk.feed(group("some", 0, queue="q", phase="Running"))
+        for i in range(2):
+            self.desk.feed(pod(f"core-{i}", "some", cpu="1", node=f"n{i}"))
+            self.desk.feed(pod(f"free-{i}", "some", memory="1Gi", node=f"n{i}"))
+        for name in "opq":
+            self.desk.feed(group(f"asks-{name}", 1, queue=name), pod(f"{name}-0", f"asks-{name}", cpu="1"))
+        self.look()
+
+    def look(self):
+        self.session = self.desk.session()
+        self.columns = candidate_columns.columns(self.session, rules.Reclaim(self.session), self.desk.task("p-0"))
+
+    def known(self, claimant="p-0"):
+        """Name the pods that are known to be kept."""
+        marked = self.columns.protected(self.desk.task(claimant))
+        flags = [False] * len(self.columns.items) if marked is None else marked.tolist()
+        items = zip(self.columns.items.tolist(), flags, strict=True)
+        return sorted(task.name for item, is_kept in items if item is not None and is_kept for task in item.tasks)
+
+    def learn(self, where="n0"):
+        self.known()
+        return self.columns.learn(self.desk.task("p-0"), self.desk.node(where).row)
+
+
+def test_what_a_queue_is_found_to_keep_of_one_it_keeps_of_all_of_the_same_size_and_of_no_other():
+    scene = Kept()
+    assert scene.known() == []
+    assert scene.learn()
+    assert scene.known() == ["core-0", "core-1"]
+    assert not scene.learn()
+
+
+@pytest.mark.parametrize("gone", ["free-1", "core-1"])
+def test_that_somebody_has_gone_who_stood_for_others_says_nothing_of_these(gone):
+    scene = Kept()
+    scene.session.statement().evict([scene.desk.task(gone)], "test")
+    scene.columns.refresh()
+    scene.learn()
+    assert scene.known() == [name for name in ("core-0", "core-1") if name != gone]
+
+
+def test_what_queues_keep_is_found_out_anew_in_each_cycle():
+    scene = Kept()
+    scene.learn()
+    scene.keeps["q"] = 1
+    scene.look()
+    assert scene.known() == []
+    assert not scene.learn()
+
+
+@pytest.mark.parametrize(
+    ("parent", "who", "known"),
+    [
+        ("", "o-0", []),
+        ("", "q-0", []),
+        ("", "p-0", ["core-0", "core-1"]),
+        ("all", "p-0", []),
+    ],
+)
+def test_what_queues_keep_is_known_until_one_of_them_holds_more_but_for_the_claimant_s_own(parent, who, known):
+    """Where queues are below others what its own holds counts too."""
+    scene = Kept(parent)
+    scene.learn()
+    assert scene.known() == ["core-0", "core-1"]
+    scene.session.statement().pipeline([scene.desk.task(who)], [scene.desk.node("n0")])
+    assert scene.known() == known
+
+
+def test_what_queues_keep_is_still_known_when_they_hold_less_and_not_when_another_asks():
+    scene = Kept()
+    scene.learn()
+    scene.session.statement().evict([scene.desk.task("free-0")], "test")
+    assert scene.known() == ["core-0", "core-1"]
+    assert scene.known("o-0") == []
+
+
+def test_who_is_kept_is_left_out_on_other_nodes_and_nobody_else():
+    """On the first node all are kept; on the other one somebody of another queue may go, and somebody foreign is there."""
+    scene = Kept()
+    scene.desk.feed(queue("r"), group("other", 0, queue="r", phase="Running"))
+    scene.desk.modify(node("n0", "1", "64Gi"), node("n1", "3", "64Gi"))
+    scene.desk.feed(pod("other-0", "other", cpu="1", node="n1"), pod("foreign", cpu="1", node="n1", scheduler="else"))
+    scene.desk.feed(group("asks-p", 1, queue="p", phase="Inqueue"), event="MODIFIED")
+    scene.desk.cycle()
+    assert scene.desk.world.evictions == ["other-0"]

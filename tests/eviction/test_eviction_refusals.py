@@ -10,6 +10,7 @@ from builders import Desk, group, metadata, node, pod, priority_class, queue, sa
 from drawing import drawn
 from pumice.actions.eviction import asking, candidate_columns, search, telling
 from pumice.cache.options import Options
+from pumice.framework import sampling
 from pumice.plugins.proportion import Proportion
 
 RECLAIM = """
@@ -258,7 +259,10 @@ def test_one_more_claimant_of_a_known_kind_asks_about_nobody(asked, text):
     assert asked() == 0
 
 
-def test_claimants_alike_for_whom_nobody_helps_are_sought_for_once(monkeypatch):
+@pytest.mark.parametrize(("sampler", "often"), [(None, 1), (sampling.Sampler(minimum=1, percentage=50), 8)])
+def test_claimants_alike_for_whom_nobody_helps_are_sought_for_once_unless_each_would_see_other_nodes(
+    sampler, often, monkeypatch
+):
     counts = [0]
     real = search.Search._settle  # noqa: SLF001  how often somebody is sought for shows nowhere else
 
@@ -273,8 +277,9 @@ def test_claimants_alike_for_whom_nobody_helps_are_sought_for_once(monkeypatch):
     for i in range(8):
         made.feed(group(f"g{i}", 2, phase="Inqueue", priorityClassName="high"))
         made.feed(*(pod(f"g{i}-{j}", f"g{i}", cpu="2") for j in range(2)))
+    made.scheduler.engine.evaluator.sampler = sampler
     record = made.cycle()
-    assert counts[0] == 1
+    assert counts[0] == often
     assert not made.world.evictions
     assert len({record.verdict(f"a/g{i}", "preempt").text for i in range(8)}) == 1
 

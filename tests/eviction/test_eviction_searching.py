@@ -6,10 +6,12 @@ import msgspec
 import numpy as np
 import pytest
 
-from builders import Desk, group, node, pod, priority_class
+from builders import Desk, group, node, pod, priority_class, queue
+from pumice.actions.eviction import search
 from pumice.framework import shortcuts
 from pumice.framework.plugin import Plugin
 from pumice.framework.points import Reads
+from pumice.model.statuses import Status
 
 CONFIG = """
 actions: "%s"
@@ -90,3 +92,230 @@ def test_no_plan_is_made_that_leads_back_to_its_claimant_over_a_third_job(third,
         desk.feed(*([node(where, "1")] if where else []), pod(f"{name}-0", name, cpu="1", node=where))
     desk.cycle()
     assert desk.world.evictions == evicted
+
+
+# ---- plans that would be undone
+
+
+RING = """
+actions: "%s"
+tiers:
+- plugins: [{name: ring}, {name: gang, enablePreemptable: false%s}]
+- plugins: [{name: predicates}]
+"""
+
+
+class Named(Plugin):
+    """Says who may take from whom by the names of jobs, or of single pods."""
+
+    name = "ring"
+    points = frozenset({"Preemptable", "UnifiedEvictable"})
+    takes: dict[str, tuple[str, ...]]
+
+    def open(self, session):
+        session.preemptable.add(self.given)
+        session.unified_evictable.add(self.given)
+
+    def given(self, asking, tasks):
+        """Say whom a task, or a job, may take."""
+        mine = self.takes.get(asking.job.name, ())
+        return [task for task in tasks if task.name in mine or task.job.name in mine]
+
+
+def ring(takes, *running, action="preempt", told="", **more):
+    """A job `a` that waits, and one for each that runs, in the order of their importance, each on a node of its own and, to be reclaimed from, in a queue of its own."""
+    desk = Desk(RING % (action, told), type("Named", (Named,), {"takes": takes})).feed(priority_class("a", 99))
+    owners = {name: name if action == "gangreclaim" else "" for name in ("a", *running)}
+    desk.feed(*(queue(owner) for owner in owners.values() if owner))
+    desk.feed(group("a", 1, phase="Inqueue", priorityClassName="a", queue=owners["a"]), pod("a-0", "a", cpu="1"))
+    for i, name in enumerate(running):
+        desk.feed(priority_class(name, i + 1))
+        desk.feed(group(name, 1, phase="Running", priorityClassName=name, queue=owners[name]))
+        desk.feed(node(f"on-{name}", "1"), pod(f"{name}-0", name, cpu="1", node=f"on-{name}", **more.get(name, {})))
+    return desk
+
+
+@pytest.mark.parametrize("action", ["preempt", "gangreclaim"])
+def test_whoever_would_come_back_is_left_out_and_somebody_dearer_goes(action):
+    desk = ring({"a": "bc", "b": "a"}, "b", "c", action=action)
+    desk.cycle()
+    assert desk.world.evictions == ["c-0"]
+
+
+@pytest.mark.parametrize("selector", [{}, {"is": "nowhere"}])
+def test_a_job_that_has_its_minimum_would_come_back_for_any_of_its_members(selector):
+    """The first of them that waits may have no place anywhere."""
+    told = ", enableJobStarving: false}, {name: priority, enablePreemptable: false"
+    desk = ring({"a": "b", "b": "a"}, "b", told=told).modify(group("b", 0, phase="Running", priorityClassName="b"))
+    desk.feed(pod("b-waits", "b", uid="0", cpu="1", nodeSelector=selector))
+    desk.cycle()
+    assert desk.world.evictions == []
+
+
+def test_whoever_may_have_nobody_evicted_does_not_come_back():
+    desk = ring({"a": "b", "b": "a"}, "b", b={"preemptionPolicy": "Never"})
+    desk.cycle()
+    assert desk.world.evictions == ["b-0"]
+
+
+def test_whoever_would_come_back_for_another_pod_of_the_claimant_s_job_is_left_out_too():
+    """That other pod could have nobody evicted in its turn."""
+    desk = ring({"a": "b", "b": ("a-1",)}).feed(node("n", "2"), priority_class("b", 1))
+    desk.modify(group("a", 2, phase="Inqueue", priorityClassName="a"))
+    desk.feed(pod("a-1", "a", cpu="1", node="n", preemptionPolicy="Never"))
+    desk.feed(group("b", 1, phase="Running", priorityClassName="b"), pod("b-0", "b", cpu="1", node="n"))
+    desk.cycle()
+    assert desk.world.evictions == []
+
+
+@pytest.mark.parametrize(("third", "evicted"), [("b", []), ("", ["b-0"])])
+def test_whoever_could_keep_nobody_else_s_room_would_come_back_for_the_claimant_s(third, evicted):
+    """`b` would rather take from `c`, which is less important, but could not if `c` took its room in turn."""
+    desk = ring({"a": "b", "b": "ac", "c": third}, "c", "b")
+    desk.cycle()
+    assert desk.world.evictions == evicted
+
+
+@pytest.mark.parametrize(
+    ("takes", "running", "plans", "evicted"),
+    [
+        ({"a": "b", "b": "ac", "c": "a"}, "cb", 0, ["b-0"]),
+        ({"a": "b", "b": "ac", "c": "a"}, "cb", 1, []),
+        ({"a": "b", "b": "ac", "c": "ad", "d": "a"}, "dcb", 2, ["b-0"]),
+        ({"a": "b", "b": "ac", "c": "ad", "d": "a"}, "dcb", 3, []),
+    ],
+)
+def test_whether_a_plan_leads_back_is_followed_as_far_as_may_be_and_told_where_it_was_not(
+    takes, running, plans, evicted, monkeypatch
+):
+    """The longer the ring, the more later plans have to be looked at to find that it is one."""
+    monkeypatch.setattr(search, "DEEPER", plans)
+    desk = ring(takes, *running)
+    said = desk.cycle().verdict("a/a", "preempt").text
+    assert desk.world.evictions == evicted
+    assert (search.LONG in said) is bool(evicted)
+
+
+def test_whoever_is_found_to_have_no_lasting_plan_in_as_many_as_are_tried_is_not_taken_to_come_back(monkeypatch):
+    monkeypatch.setattr(search, "ROUNDS", 1)
+    desk = ring({"a": "b", "b": "ac", "c": "b"}, "c", "b")
+    desk.cycle()
+    assert desk.world.evictions == ["b-0"]
+
+
+# ---- claimants alike
+
+
+class Choosy(Plugin):
+    """Says by the priority of a claimant and the name of a pod whether this may go."""
+
+    name = "choosy"
+    points = frozenset({"Preemptable"})
+    goes: dict[int, tuple[str, ...]]
+
+    def open(self, session):
+        session.preemptable.add(
+            lambda claimant, tasks: [task for task in tasks if task.name in self.goes.get(claimant.job.priority, ())],
+            reads=Reads.TASK | Reads.OTHER_NODES,
+        )
+
+
+class Growing:
+    """Names that one more belongs to as soon as `k` waits for room: votes that count what others hold change with every plan."""
+
+    def __init__(self, desk):
+        self._desk = desk
+
+    def __contains__(self, name):
+        return name == "tiny-0" or (name == "h-0" and self._desk.task("k-0").status is Status.PIPELINED)
+
+
+def alike(goes, *plugins, more="", **running):
+    """Nodes of two cores, each with a pod of a job; beside them one that is too small, whose pod helps nobody."""
+    text = f'actions: "preempt"\ntiers:\n- plugins: [{{name: choosy}}]\n- plugins: [{{name: gang, enablePreemptable: false}}, {{name: predicates}}{more}]\n'
+    desk = Desk(text, type("Choosy", (Choosy,), {"goes": goes}), *plugins).feed(node("small", "1"))
+    desk.feed(*(priority_class(name, value) for name, value in (("low", 1), ("mid", 5), ("high", 9))))
+    desk.feed(group("tiny", 1, phase="Running", priorityClassName="low"), pod("tiny-0", "tiny", cpu="1", node="small"))
+    for name, rank in running.items():
+        desk.feed(node(f"on-{name}", "2"), group(name, 1, phase="Running", priorityClassName=rank))
+        desk.feed(pod(f"{name}-0", name, cpu="2", node=f"on-{name}"))
+    return desk
+
+
+def asks(desk, *names, rank="high", created=0):
+    for i, name in enumerate(names):
+        desk.feed(group(name, 1, phase="Inqueue", priorityClassName=rank, created=created + i))
+        desk.feed(pod(f"{name}-0", name, cpu="2"))
+    return desk
+
+
+def held(desk):
+    return sorted(desk.cluster.tasks[uid].name for uid in desk.scheduler.reservations.holds)
+
+
+def test_of_claimants_alike_the_one_takes_room_over_that_its_holder_could_not_take_back():
+    desk = asks(alike({5: ("low-0", "g0-0"), 9: ("tiny-0", "h-0")}, low="low"), "h", rank="mid")
+    desk.cycle()
+    assert held(desk) == ["h-0"]
+    asks(desk, "g0", "g1", created=1).cycle()
+    assert held(desk) == ["g1-0"]
+
+
+def test_what_was_known_of_holders_is_forgotten_with_each_plan():
+    """The holder is offered only once another job has got room; then the second claimant could be taken from in turn, and the third not."""
+    goes = {5: ("low-0", "g0-0", "g1-0")}
+    desk = alike(goes, low="low", mid="low")
+    asks(desk, "h", rank="mid").cycle()
+    assert held(desk) == ["h-0"]
+    goes |= {5: ("mid-0", "g0-0", "g1-0"), 9: Growing(desk)}
+    asks(desk, "g0", created=1)
+    asks(desk, "k", rank="mid", created=2)
+    asks(desk, "g1", "g2", created=3)
+    desk.cycle()
+    assert desk.world.evictions == ["low-0", "mid-0"]
+    assert held(desk) == ["g2-0", "k-0"]
+
+
+def test_whoever_is_like_one_for_whom_nobody_helped_has_room_that_was_made_since():
+    desk = alike({5: ("big-0",), 9: ("tiny-0",)}).feed(node("n", "4"))
+    desk.feed(group("big", 1, phase="Running", priorityClassName="low"), pod("big-0", "big", cpu="4", node="n"))
+    asks(desk, "g0")
+    asks(desk, "h", rank="mid", created=1)
+    asks(desk, "g1", created=2).cycle()
+    assert desk.world.evictions == ["big-0"]
+    assert held(desk) == ["g1-0", "h-0"]
+
+
+def test_of_claimants_alike_one_is_served_from_whom_the_victim_could_not_take_the_room_back():
+    desk = asks(alike({5: ("g0-0",), 9: ("mid-0",)}, mid="mid"), "g0", "g1")
+    desk.cycle()
+    assert desk.world.evictions == ["mid-0"]
+    assert held(desk) == ["g1-0"]
+
+
+def test_a_claimant_with_pods_of_its_own_says_nothing_of_its_equals_which_may_take_these():
+    desk = alike({9: ("tiny-0", "g0-1")})
+    for i, cpu in enumerate(("2", "1")):
+        desk.feed(node(f"n{i}", cpu), group(f"g{i}", 2, phase="Inqueue", priorityClassName="high", created=i))
+        desk.feed(pod(f"g{i}-0", f"g{i}", cpu="2"), pod(f"g{i}-1", f"g{i}", cpu=cpu, node=f"n{i}"))
+    desk.cycle()
+    assert desk.world.evictions == ["g0-1"]
+
+
+class Licensed(Plugin):
+    """Lets a queue take one job on and not another."""
+
+    name = "licensed"
+    points = frozenset({"Allocatable"})
+
+    def open(self, session):
+        session.allocatable.add(
+            lambda _queue, demand: "no licence" if any(task.job.name == "g0" for task in demand.tasks) else None
+        )
+
+
+def test_a_claimant_that_its_queue_may_not_take_on_says_nothing_of_its_equals():
+    desk = asks(alike({9: ("low-0",)}, Licensed, more=", {name: licensed}", low="low"), "g0", "g1")
+    desk.cycle()
+    assert desk.world.evictions == ["low-0"]
+    assert held(desk) == ["g1-0"]

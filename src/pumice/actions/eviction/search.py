@@ -96,9 +96,13 @@ class Search:
         for members, done in wishes:
             if not self.session.job_starving(job):
                 return
-            kind = tuple([(member.priority, likeness.of_member(self.session, member)) for member in members])
+            kind = self._kind_of_members(members)
             if kind not in hopeless and not self.seek(queue, job, members, done):
                 hopeless[kind] = None
+
+    def _kind_of_members(self, members: Sequence[Task]) -> Hashable:
+        """Return what members share with others of their job for whom a plan is looked for alike."""
+        return tuple([(member.priority, likeness.of_member(self.session, member)) for member in members])
 
     def domain_bounds(self, job: Job) -> DomainBounds | None:
         """Return what evictions could do for a job in each hyper-node; None if it may be anywhere, or nobody asks."""
@@ -203,7 +207,6 @@ class Search:
             if spared.arrange_anywhere(wanted.tasks):
                 self._keep_room(spared)
                 return None
-            spared.give_up()
         refused = self._cheapest(wanted, domains, bounds)
         if refused is None or len(found) == len(domains):
             return refused
@@ -211,7 +214,7 @@ class Search:
 
     def _finds_idle_room(self, wanted: Wanted) -> bool:
         """Tell whether nothing but the due of their queue keeps members from room for which nobody has to go: allocate gives it to them unless somebody else can use it."""
-        session, needed = self.session, wanted.tasks[: max(1, asking.number_lacking(wanted.job))]
+        session, needed = self.session, wanted.tasks[: asking.number_lacking(wanted.job)]
         refusal = session.allocatable(wanted.queue, subject.demand(needed)) if session.lending.enabled else None
         if not isinstance(refusal, BeyondDue):
             return False
@@ -234,7 +237,7 @@ class Search:
             if not plan.members:
                 why[domain.index] = plan.with_bounds(self._why_not(plan))
                 continue
-            if len(domains) == 1 or not plan.units:
+            if not plan.units:
                 self._carry_out(plan)
                 return None
             cost = _cost(plan)
@@ -287,7 +290,6 @@ class Search:
             plan.start_again()
         else:
             plan.bounds[f"no more than {ROUNDS} plans were tried"] = None
-        plan.give_up()
         return plan
 
     def _those_who_would_undo_it(self, plan: Plan) -> list[Task]:
@@ -332,9 +334,14 @@ class Search:
         queue, tasks = session.queue_of(job), asking.claimants(session, job)
         if queue is None or not tasks:
             return False
-        complete = session.is_pipelined(job)
-        wanted = Wanted(queue, job, tasks[:1] if complete else tasks, lambda: complete or session.is_pipelined(job))
-        return any(self._takes_in(wanted, domain, plan) for domain in self._first_domains(job))
+        asked = [(tasks, lambda: session.is_pipelined(job))]
+        if session.is_pipelined(job):
+            # A job that has its minimum asks for one member after the other, of which any may find what the first does not.
+            wishes = asking.wishes(session, job, tasks)
+            asked = list({self._kind_of_members(members): (members, done) for members, done in wishes}.values())
+        wanted = [Wanted(queue, job, members, done) for members, done in asked]
+        domains = self._first_domains(job)
+        return any(self._takes_in(each, domain, plan) for each in wanted for domain in domains)
 
     def _takes_in(self, wanted: Wanted, domain: HyperNode, plan: Plan) -> bool:
         """Tell whether a plan for somebody who comes back takes pods of a plan's claimant; one that takes others, and that these would undo, is not made."""
