@@ -162,6 +162,7 @@ def test_an_action_that_breaks_down_is_undone_and_the_next_cycle_is_none_the_wor
     record = made.cycle()
     assert "rash: broke down: LookupError: halfway" in record.trace()
     assert [str(failure) for failure in made.scheduler.failures] == ["halfway"]
+    assert [(each.action, str(each.error)) for each in made.scheduler.engine.breakdowns] == [("rash", "halfway")]
     recount.check(made.cluster)
     assert {task.status.name for task in made.cluster.tasks.values()} <= {"PENDING", "BINDING"}
 

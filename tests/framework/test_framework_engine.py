@@ -123,3 +123,24 @@ def test_who_broke_down_is_named_once_with_how_often_and_on_each_job_until_it_do
     assert all(record.verdict(f"a/g{i}", "breakdown") is None for i in range(2))
     assert made.world.binds.keys() == {"g0-0", "g1-0", "g2-0"}
     assert made.scheduler.engine.breakdowns == []
+
+
+def test_for_how_long_a_function_rests_about_a_job_is_forgotten_with_the_job():
+    class Asked(Broken):
+        cycles = ()
+
+        def _fail(self, subject, nodes):
+            type(self).cycles = (*self.cycles, cycle)
+            return super()._fail(subject, nodes)
+
+    Asked.about = {"a/g"}
+    made = Desk(GANG.replace("{name: predicates}", "{name: predicates}, {name: broken}"), Asked).feed(node("n"))
+    job = [group("g", 1), pod("g-0", "g", cpu="1")]
+    made.feed(*job)
+    for cycle in range(1, 6):
+        made.feed(group(f"more{cycle}", 0)).cycle()
+    assert tuple(dict.fromkeys(Asked.cycles)) == (1, 2, 4)
+    made.delete(*job[::-1]).cycle()
+    Asked.about = ()
+    made.feed(*job).cycle()
+    assert made.world.binds == {"g-0": "n"}

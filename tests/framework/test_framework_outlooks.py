@@ -9,6 +9,7 @@ from builders import GANG, Desk, group, node, pod
 from pumice.framework import outlooks
 from pumice.framework.plugin import Plugin
 from pumice.framework.reads import Reads
+from pumice.framework.reasons import Code
 
 REFUSALS = [
     (1, [("node(s) were not ready", 1)], "the only node was not ready"),
@@ -17,6 +18,7 @@ REFUSALS = [
     (2, [("node(s) had untolerated taint(s)", 2)], "all 2 nodes had untolerated taint(s)"),
     (1, [("Insufficient cpu", 1)], "the only node refuses it: have too little cpu free"),
     (3, [("Insufficient cpu", 3)], "all 3 nodes refuse it: have too little cpu free"),
+    (3, [("a", 1), ("b", 2)], "all 3 nodes refuse it: 2 b, 1 a"),
     (
         6,
         [("node(s) were not ready", 1), ("b", 2), ("Insufficient cpu", 1), ("a", 2)],
@@ -40,6 +42,7 @@ NEVER = [
     ("none is large enough", [("n0", "2", "4Gi"), ("n1", "4", "4Gi"), ("n2", "4", "4Gi")], {"cpu": "5"}, "no node has 5 cpu at all: the largest of 3, n1, has 4"),
     ("what is first asked for is told first", [("n0", "2", "4Gi")], {"cpu": "5", "memory": "5Gi"}, "no node has 5 cpu at all: the largest of 1, n0, has 2"),
     ("none has both", [("n0", "4", "1Gi"), ("n1", "1", "8Gi")], {"cpu": "2", "memory": "2Gi"}, "no node has 2 cpu and 2Gi memory together, even if it is empty"),
+    ("none has both, the most that there is of each", [("n0", "4", "1Gi"), ("n1", "1", "8Gi")], {"cpu": "4", "memory": "8Gi"}, "no node has 4 cpu and 8Gi memory together, even if it is empty"),
     ("rules rule all out", [("n0", "4", "4Gi"), ("n1", "4", "4Gi")], {"cpu": "1", **LABELLED}, "no node has the label disk=fast that its nodeSelector asks for"),
     ("too small is told before rules", [("n0", "4", "4Gi")], {"cpu": "5", **LABELLED}, "no node has 5 cpu at all: the largest of 1, n0, has 4"),
     ("those that it may use are too small", [("n0", "2", "4Gi", "fast"), ("n1", "8", "4Gi")], {"cpu": "5", **LABELLED}, "no node that it may use has 5 cpu at all: the largest of 1, n0, has 2"),
@@ -130,6 +133,24 @@ def test_nodes_that_come_to_have_a_label_or_come_can_take_a_pod_from_then_on():
 def test_a_pod_of_no_job_has_an_outlook_too():
     made = Desk().feed(node("n", "4"), pod("alone", cpu="9"))
     assert made.session().outlooks.of(made.task("alone")).never.startswith("no node has 9 cpu at all")
+
+
+class Nowhere(Plugin):
+    """Knows a single reason against any node, the first that there is."""
+
+    name = "nowhere"
+    points = frozenset({"Predicate"})
+    reads = Reads.NODE
+
+    def open(self, session):
+        reason = session.reason(self.name, Code.UNSCHEDULABLE, "not here")
+        session.predicate.add(lambda _, nodes: np.full(len(nodes), reason, dtype=np.int16))
+
+
+def test_any_reason_rules_nodes_out():
+    made = Desk('actions: "allocate"\ntiers:\n- plugins: [{name: nowhere}]\n', Nowhere).feed(node("n"), node("m"))
+    found = made.feed(group("g", 1), pod("g-0", "g", cpu="1")).session().outlooks.of(made.task("g-0"))
+    assert (found.ruled_out, found.never) == ({"not here"}, "all 2 nodes refuse it: not here")
 
 
 class Broken(Plugin):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Sequence
+from types import SimpleNamespace
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +13,7 @@ import pytest
 from builders import Desk, group, node, pod
 from pumice.framework import configuration, registry
 from pumice.framework.breakdowns import Breakdowns, PluginBreakdownError
-from pumice.framework.combining import All, FirstAnswer, Refusals, Votes
+from pumice.framework.combining import All, ContextOrder, FirstAnswer, Refusals, Sum, Votes
 from pumice.framework.configuration import SWITCHES, PluginSetting
 from pumice.framework.configuration.switches import POINTS as GOVERNED
 from pumice.framework.extensions import PERMIT, Point
@@ -154,7 +156,7 @@ def asked(*_):
     return True
 
 
-def extension(kind, rests, function=asked):
+def extension(kind, rests, function=asked, parameters="job"):
     """Give an extension with one function, which rests about everybody if it has to."""
     streaks = {}
     for cycle in (1, 2) if rests else ():
@@ -162,7 +164,7 @@ def extension(kind, rests, function=asked):
         found.note("test", "Made", asked, ValueError("no"))
         found.end()
     roster = Roster(1, breakdowns=Breakdowns(3, streaks))
-    made = Point("Made", kind, "job", says="").extension(roster)
+    made = Point("Made", kind, parameters, says="").extension(roster)
     roster.slot = Slot(0, "test", PluginSetting("test", dict(SWITCHES), {}, 0), EVERYTHING)
     made.add(function)
     return made, roster.breakdowns
@@ -171,6 +173,8 @@ def extension(kind, rests, function=asked):
 ANSWERS = [
     (Refusals[[Job], str], "no", True),
     (Refusals[[Job], str], 3, False),
+    (Votes[[Job]], PERMIT, True),
+    (Votes[[Job]], SimpleNamespace(value=1, reason=""), False),
     (FirstAnswer[[Job], list[int]], [3], True),
     (FirstAnswer[[Job], list[int]], "no", False),
     (FirstAnswer[[Job], npt.NDArray[np.float64]], np.zeros(2), True),
@@ -184,6 +188,34 @@ def test_an_answer_is_of_the_kind_that_its_point_declares_whatever_it_is_made_of
     with contextlib.suppress(PluginBreakdownError):
         assert (made(None) is answer) is right
     assert bool(breakdowns.found) is not right
+
+
+def broken(*_):
+    raise ValueError("no")
+
+
+@pytest.mark.parametrize(("function", "said"), [(lambda _: "full", "full"), (lambda _: None, None), (broken, "test")])
+def test_those_that_refuse_can_be_asked_one_by_one_or_some_of_them(function, said):
+    made, _ = extension(Refusals[[Job], str], rests=False, function=function)
+    made.add(lambda _: "not today")
+    first, second = made
+    found = [made.ask(first, None), made.among(lambda each: each is first, None)]
+    assert all(answer is None if said is None else said in answer for answer in found)
+    assert made.among(lambda each: each is second, None) == "not today"
+    assert made.among(lambda each: True, None) == (found[0] or "not today")
+    assert made.among(lambda each: False, None) is None
+
+
+def test_of_two_victims_the_one_with_the_smaller_key_for_the_claimant_goes_first():
+    kind, said = ContextOrder[Queue, Queue], lambda each, claimant: each * claimant
+    made, found = extension(kind, rests=False, function=said, parameters="victim, claimant")
+    assert made.compare(1, 2, 1) < 0 < made.compare(1, 2, -1)
+    assert made.compare(1, 1, 1) == made.compare(1, 2, 0) == 0
+    assert not found.found
+
+
+def test_scores_of_items_are_asked_with_whom_they_are_scored_for_and_all_items():
+    assert Sum.taken((Job, Queue)) == (Job, Sequence[Queue])
 
 
 @pytest.mark.parametrize("kind", [Refusals[[Job], str], All[[Job]], Votes[[Job]]])

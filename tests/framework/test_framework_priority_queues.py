@@ -113,7 +113,7 @@ def test_whatever_happens_the_first_by_the_keys_of_now_leaves_first(data, steps)
         assert drain(each.queue) == each.expected()
 
 
-@pytest.mark.parametrize("way", ["begin", "push", "touch", "lead"])
+@pytest.mark.parametrize("way", ["begin", "push", "push all", "touch", "lead"])
 @given(st.lists(st.sampled_from(NAMES), min_size=1, unique=True), st.integers(0, 7))
 def test_whoever_gives_keys_that_cannot_be_compared_has_no_say_any_more_and_nobody_is_lost(way, names, at):
     made = ordering([keyed(lambda item: item.key)])
@@ -126,6 +126,11 @@ def test_whoever_gives_keys_that_cannot_be_compared_has_no_say_any_more_and_nobo
         queue = made.queue([item for item in items if item is not odd])
         odd.key = "odd"
         queue.push(odd)
+    elif way == "push all":
+        queue = made.queue()
+        odd.key = "odd"
+        for item in items:
+            queue.push(item)
     else:
         queue = made.queue(items)
         odd.key = "odd"

@@ -155,8 +155,7 @@ class HeapQueue(Generic[T]):
                     self._catch_up()
                 while len(found) < wanted:
                     found += self._leading_sorted(wanted - len(found)) or [self._next()]
-            except Exception as error:  # noqa: BLE001  as above
-                self.put_back(found)
+            except Exception as error:  # noqa: BLE001  as in `pop`
                 self._mend(error)
             else:
                 return found
