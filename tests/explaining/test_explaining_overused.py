@@ -65,3 +65,20 @@ def test_a_gang_that_its_queue_does_not_take_on_whole_is_not_told_that_nodes_lac
     (of_job,) = asked(desk, ("job", "a/g"))
     assert desk.world.binds == {}
     assert of_job.cause == cause
+
+
+GATES = {"schedulingGates": [{"name": "example.com/wait"}]}
+
+
+@pytest.mark.parametrize(
+    ("minimum", "runs", "asks"), [(1, 0, 2), (1, 1, 2), (2, 1, 2), (2, 0, 7), (3, 1, 7), (3, 0, 8)]
+)
+def test_a_gang_is_said_to_ask_a_full_queue_for_what_its_minimum_lacks_or_for_the_next_pod_by_name(minimum, runs, asks):
+    """Who waits for a gate asks for nothing yet, and who asks for nothing is no reason."""
+    desk = Desk(TEXT.format("capacity")).feed(node("n1", cpu="64"), queue("full", capability={"cpu": str(20 + runs)}))
+    desk.feed(group("r", 1, queue="full"), pod("r-0", "r", cpu="20", node="n1"), group("g", minimum, queue="full"))
+    desk.feed(*(pod(f"g-run-{i}", "g", cpu="1", node="n1") for i in range(runs)))
+    desk.feed(*(pod(f"g-{name}", "g", cpu=cpu) for name, cpu in (("4", "1"), ("3", "5"), ("2", "2"))))
+    desk.feed(pod("g-1", "g", cpu="3", **GATES), *([pod("g-0", "g")] if minimum == 1 else []))
+    (of_job,) = asked(desk, ("job", "a/g"))
+    assert of_job.cause == f"queue full holds {20 + runs} of its {20 + runs} cpu, the job asks for {asks} more"
