@@ -122,6 +122,22 @@ def test_where_sets_are_taken_in_order_lower_pods_go_before_others_and_no_gang_b
         assert names(sets.cheapest(hand.desk.node("m").row)) == goes
 
 
+def test_whoever_is_not_needed_is_given_back_however_many_were_taken_in_order(monkeypatch):
+    """The small ones go first, as they are the least important; then the large one is enough alone."""
+    monkeypatch.setattr(victim_sets, "TRIES", 0)
+    running = {f"a{i}": (0, "low", [("m", 1)]) for i in range(6)} | {"z": (0, "mid", [("m", 7)])}
+    hand, sets = sets_of(running, 7, monkeypatch=monkeypatch)
+    assert names(sets.cheapest(hand.desk.node("m").row)) == ["z-0"]
+
+
+@pytest.mark.parametrize("given", ["a-0", "b-0", "c-0"])
+def test_after_as_many_sets_as_are_tried_one_is_taken_in_order_of_those_who_are_given(given, monkeypatch):
+    monkeypatch.setattr(victim_sets, "TRIES", 0)
+    running = {name: (0, "low", [("m", 1)]) for name in "abc"}
+    hand, sets = sets_of(running, 1, kept={"a-0", "b-0", "c-0"} - {given}, monkeypatch=monkeypatch)
+    assert names(sets.cheapest(hand.desk.node("m").row)) == [given]
+
+
 def test_on_a_node_without_enough_nobody_is_found():
     hand, sets = sets_of({"a": (0, "low", [("m", 1)])}, 2)
     assert sets.cheapest(hand.desk.node("m").row) is None

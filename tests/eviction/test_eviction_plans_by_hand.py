@@ -37,6 +37,16 @@ def test_who_is_not_needed_is_spared_the_dearest_first():
     assert hand.homes() == {"asks-0": "m"}
 
 
+def test_who_is_given_back_together_with_another_is_not_looked_at_again():
+    """Without the one the member goes elsewhere, and nobody needs the other any more."""
+    hand = Hand(nodes={"m": 2, "n": 2}, running={"low": (0, "low", [("m", 1), ("m", 1)])}, asks=[(2, ANYWHERE)])
+    hand.take("low-0", "low-1")
+    hand.place(asks_0="m")
+    hand.trim()
+    assert hand.victims() == []
+    assert hand.homes() == {"asks-0": "n"}
+
+
 def test_of_several_who_are_not_needed_each_is_spared():
     running = {name: (0, rank, [("m", 2)]) for name, rank in (("a", "low"), ("b", "mid"), ("c", "mid"), ("d", "mid"))}
     hand = Hand(nodes={"m": 8}, running=running, asks=[(2, ANYWHERE)])

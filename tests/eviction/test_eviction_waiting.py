@@ -203,6 +203,33 @@ def test_a_waiting_job_is_like_the_claimant_s_if_nothing_that_rules_read_tells_t
     assert equal_rivals.is_one(search.rules, plan, desk.task("other-0").job) is one
 
 
+@pytest.mark.parametrize(
+    ("own", "other", "second", "one"),
+    [
+        ((2, 0, 2), (2, 0, 2), {}, True),
+        ((2, 0, 2), (2, 0, 2), {"memory": "1Gi"}, False),
+        ((2, 1, 1), (2, 1, 1), {}, True),
+        ((2, 1, 1), (2, 0, 2), {}, False),  # of the other none runs yet
+        ((2, 0, 2), (2, 1, 1), {}, False),
+    ],
+)
+def test_gangs_are_alike_if_as_many_run_as_many_are_lacking_and_each_member_is_like_the_others(own, other, second, one):
+    """Of each: its minimum, how many run, and how many wait; the second of the claimant's that wait may be another."""
+    desk = Desk(PREEMPT).feed(priority_class("mid", 5), node("m", "9"))
+    for name, (least, running, waiting) in (("asks", own), ("other", other)):
+        desk.feed(group(name, least, phase="Inqueue", priorityClassName="mid"))
+        desk.feed(*(pod(f"{name}-runs-{i}", name, cpu="1", node="m") for i in range(running)))
+        desk.feed(
+            *(pod(f"{name}-{i}", name, cpu="1", **(second if i and name == "asks" else {})) for i in range(waiting))
+        )
+    session = desk.session()
+    asked = rules.Preempt(session)
+    members = [desk.task(f"asks-{i}") for i in range(own[2])]
+    plan = Plan(session, asked, asking.Wanted(session.queue_of(members[0].job), members[0].job, members, lambda: True))
+    assert all(plan.settle(member, desk.node("m").row) for member in members)
+    assert equal_rivals.is_one(asked, plan, desk.task("other-0").job) is one
+
+
 # ---- holds
 
 
