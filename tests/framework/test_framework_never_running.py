@@ -6,6 +6,8 @@ from hypothesis import strategies as st
 
 from builders import Desk, group, node, pod, queue
 from drawing import drawn
+from pumice.framework.plugin import Plugin
+from pumice.framework.reads import Reads
 
 TEXT = """
 actions: "enqueue, allocate"
@@ -164,3 +166,42 @@ def test_members_without_requests_count_before_those_that_fit_nowhere(minimum, n
     made = Desk(TEXT).feed(node("n", "1"), group("g", minimum, phase="Inqueue"))
     made.feed(*(pod(f"large-{i}", "g", cpu="9") for i in range(3)), *(pod(f"small-{i}", "g") for i in range(4)))
     assert (reason(made) is not None) is never
+
+
+class Lambdas(Plugin):
+    """Registers functions that are others in every cycle, so that little is kept."""
+
+    name = "lambdas"
+    points = frozenset({"Predicate"})
+    reads = Reads.NODE
+
+    def open(self, session):
+        session.predicate.add(lambda *_: None)
+
+
+@pytest.mark.parametrize("text", [TEXT, TEXT.replace("{name: gang}", "{name: gang}, {name: lambdas}")])
+@pytest.mark.parametrize("runs", [True, False])
+def test_who_was_let_in_and_can_never_run_takes_no_room_from_others_and_is_told_so_until_it_can(text, runs):
+    """Whether it runs then, or waits for others to go."""
+    made = Desk(text, Lambdas).feed(node("m0", "4", "64Gi", "100"), queue("q", capability={"cpu": "10"}))
+    made.feed(group("big", 1, queue="q", phase="Inqueue", minResources={"cpu": "8"}), pod("p", "big", cpu="9"))
+    record = made.feed(group("small", 1, queue="q", minResources={"cpu": "4"})).cycle()
+    phases = {each.name: each.body["status"]["phase"] for each in made.world.patches("PodGroup")}
+    assert phases["small"] == "Inqueue"
+    said = "let in, takes no room from others: can never run: even empty nodes hold 0 of the 1 pods that it needs"
+    assert said in record.explain("a/big")
+    record = made.feed(group("late", 1)).cycle()
+    assert said in record.explain("a/big")
+    if not runs:
+        made.feed(pod("else", cpu="9", node="m1", scheduler="else"))
+    record = made.feed(node("m1", "16", "64Gi", "100")).cycle()
+    assert made.world.binds == ({"p": "m1"} if runs else {})
+    assert "never run" not in record.explain("a/big")
+    record = made.delete(pod("p", "big", cpu="9"), group("big")).feed(group("later", 1)).cycle()
+    assert "never run" not in record.explain("a/big")
+
+
+def test_it_is_known_that_nodes_are_others_though_nobody_has_asked_about_a_group_yet():
+    made = Desk(TEXT).feed(node("m0", "4"))
+    known = [made.feed(*more).session().never_running.epoch for more in ([], [], [node("m1", "4")], [])]
+    assert known[0] == known[1] < known[2] == known[3]

@@ -405,6 +405,7 @@ def test_whoever_changes_a_branch_touches_one_item_below_it_and_the_others_follo
     assert [item.name for item in made.sort(items[::-1])] == ["a", "b", "c"]
     waiting = made.queue(items)
     assert getattr(waiting, "has_branches", False) is leads
+    assert waiting.waiting() == items
     left.entry = (3,)
     made.touch(items[0])
     assert [item.name for item in made.sort(items)] == ["c", "a", "b"]

@@ -60,7 +60,7 @@ class Evaluator:
             self._kept.clear()
             self._masks.clear()
             self.blocks.clear()
-            self.never_running = never_running.Memory()
+            self.never_running = never_running.Memory(self.never_running.passed_over)
             self.outlooks = outlooks.Memory()
         self._cycle = cycle
         self.blocks.open()

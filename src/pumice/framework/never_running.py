@@ -48,13 +48,15 @@ class Verdict(msgspec.Struct, frozen=True, gc=False):
 class Memory:
     """What is kept between cycles: verdicts, and the surroundings they were found in."""
 
-    def __init__(self) -> None:
+    def __init__(self, passed_over: dict[str, None] | None = None) -> None:
         self.verdicts: dict[str, Verdict] = {}
         self.surroundings: list[object] = []
         self.free: Matrix = np.zeros((0, 0), dtype=np.int64)
         self.total: Vector = np.zeros(0, dtype=np.int64)
         self.epoch = 0
         self.equals: dict[tuple[int, int, int, str], str | None] = {}  # verdicts on gangs of equal members
+        # Groups of which it is said that they take no room from others, whatever else is known.
+        self.passed_over: dict[str, None] = {} if passed_over is None else passed_over
 
     def tidy(self, jobs: Mapping[str, Job]) -> None:
         """Forget what is known of groups that are gone, once these are more than those that are there; with the last of them everything."""
@@ -145,7 +147,19 @@ class NeverRunning:
         text = f"can never run: {reason}" if reason is not None else NO_DEVICES if self._lacks_devices(job) else ""
         if text:
             self._session.record.judge(job.key, "enqueue", f"{PASSED_OVER}: {text}")
+            self._memory.passed_over[job.key] = None
         return bool(text)
+
+    def take_back(self) -> None:
+        """Say of nobody any more that it takes no room from others who may run by now, whether or not it does."""
+        told, jobs = self._memory.passed_over, self._session.cluster.jobs
+        for key in [key for key in told if key not in jobs or not self._is_passed_over(jobs[key])]:
+            del told[key]
+            if key in jobs:
+                self._acquit(jobs[key])
+
+    def _is_passed_over(self, job: Job) -> bool:
+        return self.reason(job) is not None or self._lacks_devices(job)
 
     def _acquit(self, job: Job) -> None:
         """Take back that a group can never run."""

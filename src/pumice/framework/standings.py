@@ -55,6 +55,7 @@ def noticed(session: Session) -> list[Job]:
 
 def news_of_cycle(session: Session) -> News:
     """Find out who is to be reported; `news` remembers it."""
+    session.never_running.take_back()
     found: News = []
     alike: dict[tuple[object, ...], Standing] = {}
     phases, errors, holds = session.findings.phases, session.findings.fit_errors, session.reservations.holds
