@@ -122,6 +122,53 @@ def test_whoever_allocate_places_on_emptied_nodes_may_run(nodes, asked, daemons,
             ],
             "even empty nodes ",
         ),
+        (
+            [queue("q", capability={"cpu": "1"}), group("g", 2, phase="Inqueue", queue="q", minResources={"cpu": "2"})],
+            "queue q may hold 1 cpu at the most, the job asks for 2",
+        ),
+        # Each of them fits, and all of them do not.
+        (
+            [group("g", 3, phase="Inqueue"), *(pod(f"p{cpu}-{i}", "g", cpu=cpu) for i, cpu in enumerate("332"))],
+            "even empty nodes do not hold the 3 pods that it needs",
+        ),
+        (
+            [group("g", 1, phase="Inqueue"), pod("p", "g", cpu="1", nodeSelector={"is": "elsewhere"})],
+            "even empty nodes hold 0 of the 1 pods that it needs",
+        ),
+        # What has run counts.
+        (
+            [
+                group("g", 2, phase="Inqueue", minResources={"cpu": "9"}),
+                pod("done", "g", cpu="1", phase="Succeeded"),
+                pod("p", "g", cpu="4"),
+            ],
+            None,
+        ),
+        # Each role needs so many, and of the others the smallest do.
+        (
+            [
+                group("g", 3, phase="Inqueue", minTaskMember={"driver": 2}),
+                *(pod(f"d{cpu}", "g", cpu=cpu, role="driver") for cpu in "15"),
+                *(pod(f"w{i}", "g", cpu="1", role="worker") for i in range(2)),
+            ],
+            "even empty nodes ",
+        ),
+        (
+            [
+                group("g", 2, phase="Inqueue", minTaskMember={"driver": 1}),
+                pod("d", "g", cpu="1", role="driver"),
+                *(pod(f"w{cpu}", "g", cpu=cpu, role="worker") for cpu in "15"),
+            ],
+            None,
+        ),
+        (
+            [
+                group("g", 1, phase="Inqueue", minTaskMember={"driver": 1}),
+                pod("d", "g", cpu="1", role="driver"),
+                pod("w", "g", cpu="5", role="worker"),
+            ],
+            None,
+        ),
     ],
 )
 def test_the_reason_says_what_is_in_the_way(manifests, said):
@@ -205,3 +252,10 @@ def test_it_is_known_that_nodes_are_others_though_nobody_has_asked_about_a_group
     made = Desk(TEXT).feed(node("m0", "4"))
     known = [made.feed(*more).session().never_running.epoch for more in ([], [], [node("m1", "4")], [])]
     assert known[0] == known[1] < known[2] == known[3]
+
+
+@pytest.mark.parametrize(("minimum", "never"), [(2, False), (3, True)])
+def test_nodes_take_no_more_pods_than_they_offer_places(minimum, never):
+    made = Desk(TEXT).feed(node("n", "9", pods="2"), group("g", minimum, phase="Inqueue"))
+    made.feed(*(pod(f"p{i}", "g", cpu="1") for i in range(3)))
+    assert (reason(made) is not None) is never
