@@ -352,8 +352,8 @@ def test_a_changed_selector_is_read_or_a_bad_request(text):
 
 @pytest.mark.parametrize("given", ["--5", "5-", "x", "²", "1.5", "1e3", DIGITS, f"-{DIGITS}"])
 @pytest.mark.parametrize("field", ["gracePeriodSeconds", "timeoutSeconds", "limit", "tailLines"])
-def test_what_is_no_number_in_a_query_is_a_bad_request_that_names_the_field(field, given):
-    with pytest.raises(statuses.Problem, match=rf"{field}: strconv\.ParseInt: parsing .*: invalid syntax") as refused:
+def test_what_is_no_number_in_a_query_is_a_bad_request_in_the_words_of_kube_apiserver(field, given):
+    with pytest.raises(statuses.Problem, match=r"strconv\.ParseInt: parsing .*: invalid syntax") as refused:
         requests.number({field: given}, field)
     assert refused.value.code == 400
     assert len(str(refused.value)) < 200

@@ -19,6 +19,7 @@ tiers:
 - plugins: [{name: priority}]
 - plugins: [{name: gang}, {name: predicates}%s]
 """
+PLAIN = "tiers:\n- plugins: [{name: priority}]\n- plugins: [{name: gang}, {name: predicates}]\n"
 KEPT = {"volcano.sh/preemptable": "false"}
 
 
@@ -259,6 +260,56 @@ def test_of_claimants_alike_the_one_takes_room_over_that_its_holder_could_not_ta
     assert held(desk) == ["h-0"]
     asks(desk, "g0", "g1", created=1).cycle()
     assert held(desk) == ["g1-0"]
+
+
+def test_whoever_takes_the_room_of_one_holder_over_leaves_the_others_theirs():
+    """Whose victim has gone already would else see its room given to somebody weaker."""
+    desk = full_nodes(2)
+    asks(desk, "h0", "h1", rank="mid").cycle()
+    assert held(desk) == ["h0-0", "h1-0"]
+    asks(desk, "best", rank="high", created=5)
+    asks(desk, "last", rank="low", created=6).cycle()
+    (kept,) = {"h0-0", "h1-0"} & set(held(desk))
+    assert held(desk) == ["best-0", kept]
+    assert len(desk.world.evictions) == 2
+
+
+def full_nodes(count):
+    """Nodes of two cores, each with a pod of less importance than anybody."""
+    desk = Desk('actions: "allocate, preempt"\n' + PLAIN).feed(priority_class("least", 0))
+    desk.feed(*(priority_class(name, value) for name, value in (("low", 1), ("mid", 5), ("high", 9))))
+    for i in range(count):
+        desk.feed(node(f"n{i}", "2"), group(f"v{i}", 1, phase="Running", priorityClassName="least"))
+        desk.feed(pod(f"v{i}-0", f"v{i}", cpu="2", node=f"n{i}", terminationGracePeriodSeconds=600))
+    return desk
+
+
+def test_a_gang_that_lost_the_room_of_one_member_holds_none_for_the_others():
+    desk = full_nodes(3).feed(group("pair", 2, phase="Inqueue", priorityClassName="mid"))
+    desk.feed(pod("pair-0", "pair", cpu="2"), pod("pair-1", "pair", cpu="2"))
+    asks(desk, "h", rank="mid", created=3).cycle()
+    assert held(desk) == ["h-0", "pair-0", "pair-1"]
+    asks(desk, "best", rank="high", created=5).cycle()
+    assert held(desk) in (["best-0", "h-0"], ["best-0", "pair-0", "pair-1"])
+
+
+@pytest.mark.parametrize(("cpu", "holders"), [("2", 1), ("3", 0)])
+def test_a_holder_for_whom_its_queue_has_nothing_left_loses_its_room_though_that_is_free(cpu, holders):
+    """The queue may have four cores, of which those of the victims are as good as gone."""
+    desk = Desk('actions: "allocate, preempt"\n' + PLAIN.replace("predicates", "predicates}, {name: capacity"))
+    desk.feed(queue("q", capability={"cpu": "4"}))
+    desk.feed(*(priority_class(name, value) for name, value in (("least", 0), ("mid", 5), ("high", 9))))
+    ours = {"phase": "Inqueue", "queue": "q"}
+    for i in range(2):
+        desk.feed(node(f"n{i}", "2"), group(f"v{i}", 1, phase="Running", priorityClassName="least", queue="q"))
+        desk.feed(pod(f"v{i}-0", f"v{i}", cpu="2", node=f"n{i}"))
+        desk.feed(group(f"h{i}", 1, priorityClassName="mid", **ours), pod(f"h{i}-0", f"h{i}", cpu="2"))
+    desk.cycle()
+    assert held(desk) == ["h0-0", "h1-0"]
+    desk.feed(node("wide", "3"), group("best", 1, priorityClassName="high", **ours), pod("best-0", "best", cpu=cpu))
+    desk.cycle()
+    assert held(desk)[0] == "best-0"
+    assert len(held(desk)) == 1 + holders
 
 
 def test_what_was_known_of_holders_is_forgotten_with_each_plan():

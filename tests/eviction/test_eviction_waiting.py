@@ -233,20 +233,17 @@ def test_gangs_are_alike_if_as_many_run_as_many_are_lacking_and_each_member_is_l
 # ---- holds
 
 
-def test_holds_that_were_taken_off_come_back_unless_they_are_to_stay_off(monkeypatch):
+def test_holds_that_were_taken_off_come_back_unless_their_room_was_taken(monkeypatch):
     said = []
     monkeypatch.setattr(reservations, "lift", lambda _, job: list(job.tasks.values())[:1])
     monkeypatch.setattr(reservations, "put_back", lambda _session, _kept, tasks: said.append(("back", tasks)))
-    kept = SimpleNamespace(holds={"a", "b"}, drop=lambda tasks: said.append(("dropped", [task.uid for task in tasks])))
-    session = SimpleNamespace(reservations=kept)
-    job = SimpleNamespace(tasks={uid: SimpleNamespace(uid=uid) for uid in "abc"})
-    for final in (False, True):
-        said.clear()
-        with takeover.lifted(session, [job]) as off:
-            assert [task.uid for task in off.tasks] == ["a"]
-            if final:
-                off.keep()
-        assert said == ([("dropped", ["a", "b"])] if final else [("back", off.tasks)])
+    session, job = (
+        SimpleNamespace(reservations=None),
+        SimpleNamespace(tasks={uid: SimpleNamespace(uid=uid) for uid in "abc"}),
+    )
+    with takeover.lifted(session, [job]) as off:
+        assert [task.uid for task in off.tasks] == ["a"]
+    assert said == [("back", off.tasks)]
 
 
 def holding(text, rank):

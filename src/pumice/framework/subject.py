@@ -131,13 +131,13 @@ class Demand:
         self.waits = waits
 
 
-def demand(tasks: Sequence[Task]) -> Demand:
+def demand(tasks: Sequence[Task], *, waits: bool = False) -> Demand:
     """Demand room for tasks of any shapes."""
     times = Counter([task.shape for task in tasks])
     total = np.zeros_like(tasks[0].shape.request.vector)
     for shape, count in times.items():
         total += shape.request.vector * count
-    return Demand(tasks, total)
+    return Demand(tasks, total, waits=waits)
 
 
 def equal_tasks(tasks: Sequence[Task], *, waits: bool = False) -> Demand:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pumice.actions.eviction import asking, votes
 from pumice.actions.eviction.equal_holders import EqualHolders
-from pumice.framework import reservations, resting
+from pumice.framework import reservations, resting, subject
 from pumice.model.statuses import TENTATIVE, Status
 
 if TYPE_CHECKING:
@@ -107,27 +107,38 @@ def _would_be_offered(
 
 
 class Lifted:
-    """Holds that are off for a while; `keep` makes that final."""
+    """Holds that are off for a while; `keep` says that somebody has room now that some of them counted on."""
 
     def __init__(self, tasks: list[Task]) -> None:
         self.tasks = tasks
         self.final = False
 
     def keep(self) -> None:
-        """Let the holds go for good."""
+        """Let the holds go whose room is taken."""
         self.final = True
 
 
 @contextlib.contextmanager
 def lifted(session: Session, jobs: Sequence[Job]) -> Iterator[Lifted]:
-    """Take the holds of jobs off, and put them back afterwards unless they are to stay off."""
-    off = Lifted([task for job in jobs for task in reservations.lift(session, job)])
+    """Take the holds of jobs off, and put them back afterwards but for those whose room was taken over."""
+    by_job = [(job, reservations.lift(session, job)) for job in jobs]
+    off = Lifted([task for _, tasks in by_job for task in tasks])
     try:
         yield off
     finally:
-        if off.final:
-            # A plan that lost one member's room is worth nothing to the others.
-            held = session.reservations.holds
-            session.reservations.drop([task for job in jobs for task in job.tasks.values() if task.uid in held])
-        else:
+        if not off.final:
             reservations.put_back(session, session.reservations, off.tasks)
+        else:
+            for job, tasks in by_job:
+                _hold_the_rest(session, job, tasks)
+
+
+def _hold_the_rest(session: Session, job: Job, tasks: Sequence[Task]) -> None:
+    """Hold for a job again what it has left of its room; a plan that lost one member's is worth nothing to the others."""
+    queue = session.queue_of(job)
+    if queue is not None and session.allocatable(queue, subject.demand(tasks, waits=True)) is None:
+        reservations.put_back(session, session.reservations, tasks)
+    if any(task.status == Status.PENDING for task in tasks):
+        reservations.lift(session, job)
+        held = session.reservations.holds
+        session.reservations.drop([task for task in job.tasks.values() if task.uid in held])
