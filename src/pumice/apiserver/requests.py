@@ -150,7 +150,8 @@ def number(query: Mapping[str, str], name: str, *, signed: bool = True) -> int |
     if not text:
         return None
     if not _WHOLE.fullmatch(text):
-        raise statuses.bad_request(f'strconv.ParseInt: parsing "{text[:40]}": invalid syntax')
+        named = "" if signed else f"{name}: "  # kube-apiserver names those of options of all kinds not
+        raise statuses.bad_request(f'{named}strconv.ParseInt: parsing "{text[:40]}": invalid syntax')
     if int(text) < 0 and not signed:
         raise statuses.bad_request(f"{name}: Invalid value: {text}: it must not be negative")
     return int(text)
