@@ -197,11 +197,16 @@ class VirtualLoop(asyncio.AbstractEventLoop):
     def kill(self, process):
         """Let nothing of a process run any more, as if the machine had lost its power."""
         self._dead.add(process)
+        self._bury(process)
+
+    def _bury(self, process):
+        """End all tasks of a process that is dead, but for one in whose step it died: that is ended after it."""
         tasks = sorted(self._tasks.pop(process, ()), key=hash)
         for task in tasks:
             task._log_destroy_pending = False  # noqa: SLF001  it is meant never to end
             context_of(process).run(_unwind, task.get_coro())
-        self._tasks.pop(process, None)  # what it wanted to do last
+        if running := [task for task in tasks if task.get_coro().cr_running]:
+            self._tasks[process] = weakref.WeakSet(running)
 
     def pause(self, process):
         """Let nothing of a process run until it goes on, as if it were stopped by a signal or starved by its machine."""
@@ -276,4 +281,6 @@ class VirtualLoop(asyncio.AbstractEventLoop):
                 continue
             self.steps += 1
             handle._run()  # noqa: SLF001  as loops do
+            if process in self._dead:
+                self._bury(process)
         return True

@@ -334,14 +334,15 @@ class Search:
         queue, tasks = session.queue_of(job), asking.claimants(session, job)
         if queue is None or not tasks:
             return False
-        asked = [(tasks, lambda: session.is_pipelined(job))]
+        wanted: dict[Hashable, Wanted] = {}
         if session.is_pipelined(job):
             # A job that has its minimum asks for one member after the other, of which any may find what the first does not.
-            wishes = asking.wishes(session, job, tasks)
-            asked = list({self._kind_of_members(members): (members, done) for members, done in wishes}.values())
-        wanted = [Wanted(queue, job, members, done) for members, done in asked]
+            for members, done in asking.wishes(session, job, tasks):
+                wanted.setdefault(self._kind_of_members(members), Wanted(queue, job, members, done))
+        else:
+            wanted[None] = Wanted(queue, job, tasks, lambda: session.is_pipelined(job))
         domains = self._first_domains(job)
-        return any(self._takes_in(each, domain, plan) for each in wanted for domain in domains)
+        return any(self._takes_in(each, domain, plan) for each in wanted.values() for domain in domains)
 
     def _takes_in(self, wanted: Wanted, domain: HyperNode, plan: Plan) -> bool:
         """Tell whether a plan for somebody who comes back takes pods of a plan's claimant; one that takes others, and that these would undo, is not made."""
