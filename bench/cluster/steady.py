@@ -24,7 +24,11 @@ if TYPE_CHECKING:
 
     from pumice.kube.access.connection import Connection
 
-STREAMS = ((300, 60), (60, 20))  # pods a second, and for how many seconds
+STREAMS = (
+    (300, 60),
+    (60, 20),
+    (600, 20),
+)  # pods a second, and for how many seconds; the last are more than the API server bears
 NODES = 1000  # to which the floor binds in turn
 SIZES = (1, 1, 4, 1, 16, 1)  # pods of a job, in turn
 SHAPES = 20
@@ -89,12 +93,14 @@ async def _run(
             watched = [*server, *([] if process is None else [process.pid])]
             before, asked = list(map(watching.processor_seconds, watched)), await watching.writes(client)
             created, late = await _stream(client, stage, tell)
+            queue, ended = len(created) + 1 - len(bound.at), time.perf_counter()
             await bound.reach(len(created) + 1, PATIENCE)
+            drained = time.perf_counter() - ended
             spent = [now - then for now, then in zip(map(watching.processor_seconds, watched), before, strict=True)]
             asked = await watching.writes(client) - asked
         await load.clear(client)
     taken = sorted(bound.at[name] - at for name, at in created.items())
-    figures = _latencies(stage.name, taken, late)
+    figures = [*_latencies(stage.name, taken, late), *_queue(stage.name, queue, drained)]
     figures.append(
         _cost(
             stage.name,
@@ -176,6 +182,16 @@ def _latencies(name: str, taken: list[float], late: float) -> list[Figure]:
             note=note,
         ),
         Figure(name=f"{name}: creation to binding, p99", value=cuts[98] * 1000, unit="ms", target="-", holds=True),
+    ]
+
+
+def _queue(name: str, left: int, drained: float) -> list[Figure]:
+    """Tell how many pods waited for a node when the last had come, and how long until none did."""
+    return [
+        Figure(
+            name=f"{name}: pods without a node as the last one is made", value=left, unit="", target="-", holds=True
+        ),
+        Figure(name=f"{name}: until all have one", value=drained, unit="s", target="-", holds=True),
     ]
 
 

@@ -161,6 +161,29 @@ def test_invalid_queue_and_invalid_group_count_for_nothing():
     assert deserved(desk, plugin, "red", "blue") == [(10, 1), (0, 0)]
 
 
+def test_pods_of_an_invalid_group_ask_for_nothing_until_it_is_mended():
+    desk, _, plugin = opened(
+        queue("red"),
+        queue("blue"),
+        *waiting("r", "red", ("2", "1Gi")),
+        *waiting("b", "blue", ("10", "1Gi")),
+        *waiting("x", "red", ("7", "1Gi"), minResources={"cpu": "-1"}),
+    )
+
+    def dues(*changed):
+        desk.feed(*changed)
+        desk.session()
+        return deserved(desk, plugin, "red", "blue")
+
+    bad, good = ({"minResources": {"cpu": cpu}} for cpu in ("-1", "1"))
+    assert deserved(desk, plugin, "red", "blue") == [(2, 1), (8, 1)]
+    assert dues(group("x", 0, queue="red", phase="Inqueue", **good)) == [(5, 2), (5, 1)]
+    assert dues(group("x", 0, queue="red", phase="Inqueue", **bad)) == [(2, 1), (8, 1)]
+    desk.delete(group("x", 0, queue="red", phase="Inqueue", **bad))
+    assert dues() == [(2, 1), (8, 1)], "its pods are in no queue"
+    assert dues(group("x", 0, queue="red", phase="Inqueue", **good)) == [(5, 2), (5, 1)]
+
+
 def test_terminating_pod_no_longer_counts_against_its_queue():
     desk, _, plugin = opened(
         queue("red"),

@@ -142,11 +142,11 @@ class NativeGroups:
             if bool(problem) is bool(job.bad):
                 return
         fresh = job.group is None or job.group.metadata.uid != group.metadata.uid
-        self._cluster.set_group(group)
+        self._cluster.set_group(group, problem)
         if fresh:
             self._cluster.set_status(job, scheduling.PodGroupStatus(phase=_phase(job)))
         if problem:
-            job.bad = self._bad[key] = problem
+            self._bad[key] = problem
             self._cache.record.state(key, f"the PodGroup is invalid: {problem}")
             self._cache.disable(kinds.NATIVE_POD_GROUP, found.metadata, key, problem)
         else:

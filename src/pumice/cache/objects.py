@@ -99,8 +99,7 @@ class Objects:
         self._cache.publisher.answer_to(key, kind)
         if isinstance(found, decoding.Malformed):
             # Nothing but the name can be read: its job is invalid until it changes.
-            job = self._cluster.set_group(scheduling.PodGroup(metadata=metadata))
-            job.bad = found.message
+            job = self._cluster.set_group(scheduling.PodGroup(metadata=metadata), found.message)
         elif isinstance(found, scheduling.PodGroup):
             if self._is_echo_of_group(key, found):
                 return

@@ -7,6 +7,7 @@ tasks, gangs that wait for room) is rolled back when the session closes, so the 
 from __future__ import annotations
 
 import functools
+import itertools
 from typing import TYPE_CHECKING, ClassVar, NoReturn, Protocol, TypeVar
 
 from pumice.framework import breakdowns, observing
@@ -267,8 +268,9 @@ class Session(Points):
     @functools.cached_property
     def awake(self) -> dict[str, Job]:
         """The jobs that had pending tasks when the first asked for them, but for those that are left out of the cycle."""
-        dormant = self.findings.dormant
-        return {key: job for key, job in self.cluster.pending_jobs.items() if key not in dormant}
+        waiting, dormant = self.cluster.pending_jobs, self.findings.dormant
+        # Thousands may lie dormant beside a few that do not (`waiting-10000`).
+        return {key: waiting[key] for key in itertools.filterfalse(dormant.__contains__, waiting)}
 
     def readiness(self, job: Job) -> Callable[[], bool]:
         """Return the question whether a job is ready, for whoever asks it after every step; where minimums count nobody is asked before that is reached."""

@@ -54,6 +54,7 @@ class Cluster:
         self.nominated: dict[str, Task] = {}
         self.gated: dict[str, Task] = {}  # tasks with gates that somebody else takes off
         self.pending_jobs: dict[str, Job] = {}
+        self.invalid_jobs: dict[str, Job] = {}  # those with a group that cannot be understood
         self.owed: dict[str, NodeRecord] = {}  # what logs were not told, by job (`held_blocks`)
         self.dirty_jobs: dict[str, Job] = {}
         self.job_at: dict[int, Job] = {}  # by row
@@ -260,17 +261,21 @@ class Cluster:
             self._members.enter(job, NO_QUEUE)
         return job
 
-    def set_group(self, group: scheduling.PodGroup) -> Job:
-        """Take over a PodGroup; a bad value leaves the job invalid, with the problem named."""
+    def set_group(self, group: scheduling.PodGroup, problem: str = "") -> Job:
+        """Take over a PodGroup; a bad value, or a problem that was found before, leaves the job invalid."""
         self.changed += 1
         job = self._job(native_groups.group_key(group))
         reshaped = job.group is None or job.group.spec != group.spec
-        job.bad = ""
         self.phases.leave(job)
         try:
             job.describe(group)
+            job.bad = problem
         except resources.BadValueError as error:
-            job.bad = str(error)
+            job.bad = problem or str(error)
+        if job.bad:
+            self.invalid_jobs[job.key] = job
+        else:
+            self.invalid_jobs.pop(job.key, None)
         job.priority = job_priority.priority_of(job, self.priority_classes)
         if reshaped:
             self._regroup(job)
@@ -287,6 +292,7 @@ class Cluster:
             self.changed += 1
             self.phases.leave(job)
             job.forget_group()
+            self.invalid_jobs.pop(key, None)
             self._note_group(job)
             self._members.change(job, NO_QUEUE)
             self._regroup(job)

@@ -320,7 +320,7 @@ def _shares(inputs: Inputs) -> water_level.Shares:
 
 
 def _inputs(cluster: Cluster, limits: flat_limits.Limits, *, legacy: bool) -> Inputs:
-    """Gather what the queues with jobs ask for, and the guarantees of those without; pods whose group is missing or invalid ask for nothing."""
+    """Gather what the queues with jobs ask for, and the guarantees of those without; pods whose group is invalid ask for nothing, those without one are in no queue."""
     sums = cluster.queue_sums
     guaranteed = limits.guarantee.max(axis=1) > 0
     queues = [
@@ -330,8 +330,8 @@ def _inputs(cluster: Cluster, limits: flat_limits.Limits, *, legacy: bool) -> In
     ]
     rows = [queue.row for queue in queues]
     request = sums.allocated + sums.pipelined + sums.pending
-    for job in cluster.pending_jobs.values():
-        if (job.group is None or job.bad) and (queue := cluster.queues.get(job.queue)) is not None:
+    for job in cluster.invalid_jobs.values():
+        if (queue := cluster.queues.get(job.queue)) is not None:
             request[queue.row] -= cluster.job_sums.pending[job.row]
     return Inputs(
         rows=rows,
