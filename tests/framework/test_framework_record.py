@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
+from builders import GANG, Desk, group, node, pod, settings
+from pumice.cache.effects import Bind
 from pumice.framework.record import TRACE_LIMIT, CycleRecord
 
 NOBODY = "no pod may be evicted for it"
@@ -100,3 +104,25 @@ def test_the_lines_of_a_job_are_those_that_are_about_it():
     assert record.lines("a/x") == [("enqueue", "let in")]
     assert record.lines("a/y") == [("allocate", NOBODY)]
     assert record.trace() == ["enqueue: a/x: let in", f"allocate: a/y: {NOBODY}", "cycle: done"]
+
+
+PREEMPTING = GANG.replace("allocate", "allocate, preempt")
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_what_a_policy_said_of_a_job_is_true_no_more_under_another_unless_that_says_it_too(again):
+    desk = Desk(PREEMPTING).feed(node("n1", "1"), group("g", phase="Inqueue"), pod("p", "g", cpu="2"))
+    desk.cycle()
+    assert {each.source for each in desk.cache.record.verdicts("a/g")} == {"allocate", "preempt"}
+    desk.scheduler.reconfigure(settings(PREEMPTING if again else GANG)[0])
+    desk.cycle()
+    said = {each.source: each.cycle for each in desk.cache.record.verdicts("a/g")}
+    assert said == ({"allocate": 2, "preempt": 2} if again else {"allocate": 2})
+
+
+def test_a_bind_that_failed_is_still_told_under_another_policy():
+    desk = Desk(GANG).feed(node("n1", "1"), group("g", phase="Inqueue"), pod("p", "g", cpu="1"))
+    desk.cycle()
+    desk.settle(desk.world.of(Bind)[-1], "refused").apply()
+    desk.scheduler.reconfigure(settings(GANG)[0])
+    assert [each.source for each in desk.cache.record.verdicts("a/g")] == ["bind"]

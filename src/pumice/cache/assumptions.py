@@ -16,6 +16,7 @@ from pumice.cache import claims, companion_groups, handover, preparing, retry_pa
 from pumice.cache.effects import Bind, Prepare, Read, TakeBack, pod_read
 from pumice.cache.evictions import ASK_AGAIN, PATIENCE, Evictions
 from pumice.cache.mirror import Mirror
+from pumice.framework.record import BIND
 from pumice.model import statuses
 from pumice.model.statuses import Status
 
@@ -278,9 +279,9 @@ class Assumptions:
         failures.others = self._bound
         due = now + retry_pauses.delay(failures.tries, code)
         task.refusal = text
-        self._cache.record.say("bind", f"{task.key}: {text}")
+        self._cache.record.say(BIND, f"{task.key}: {text}")
         if task.job is not None:
-            self._cache.record.judge(task.job.key, "bind", f"{task.name}: {text} (attempt {failures.tries})")
+            self._cache.record.judge(task.job.key, BIND, f"{task.name}: {text} (attempt {failures.tries})")
         self._cache.publisher.pods.bind_failed(task, text, now)
         if again and retry_pauses.passes(code) and failures.outrun < OUTRUN:
             self._bindings[task.uid].due = due

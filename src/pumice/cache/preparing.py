@@ -20,6 +20,7 @@ from msgspec import structs
 from pumice.api import kinds, names, timestamp
 from pumice.cache import claims, preparation_writes, retry_pauses
 from pumice.cache.effects import Bind, Prepare, TakeBack
+from pumice.framework.record import BIND
 from pumice.model.preparations import ClaimGrant, NodeLock
 
 if TYPE_CHECKING:
@@ -206,7 +207,7 @@ class Preparing:
         known.tries += 1
         known.due = now + max(retry_pauses.FIRST_DELAY, retry_pauses.delay(known.tries, failure.code))
         what = f"what was prepared for pod {effect.namespace}/{effect.name} could not be taken back"
-        self._cache.record.say("bind", f"{what}: {failure.message}; attempt {known.tries} failed, it will be repeated")
+        self._cache.record.say(BIND, f"{what}: {failure.message}; attempt {known.tries} failed, it will be repeated")
 
     # -- ends --------------------------------------------------------------------------------------------------
 

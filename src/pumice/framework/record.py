@@ -6,7 +6,7 @@ again, so that an explanation can be given at any time.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -15,7 +15,9 @@ from pumice.framework.findings import Journal
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-TRACE_LIMIT = 10_000
+TRACE_LIMIT: Final = 10_000
+BIND: Final = "bind"
+"""Who says that a bind failed: the cluster, whatever the policy."""
 
 
 class Verdict(msgspec.Struct, frozen=True, gc=False):
@@ -122,6 +124,10 @@ class CycleRecord:
         """Take back what a source said about a job."""
         if (said := self._verdicts.get(source)) is not None and job in said:
             self.journal.drop(said, job)
+
+    def begin_policy(self) -> None:
+        """Take back all that was said of jobs as another policy comes into force, but for failed binds: what it does not say itself is true no more."""
+        self._verdicts = {source: said for source, said in self._verdicts.items() if source == BIND}
 
     def state(self, job: str, text: str) -> None:
         """Note how a job stands at the end of a cycle."""

@@ -92,6 +92,7 @@ class Scheduler:
     def reconfigure(self, configuration: Configuration) -> None:
         """Use another configuration from the next cycle on."""
         self.engine = self._engine(configuration)
+        self.cache.record.begin_policy()
         self._settled_at = None
 
     def renew(self) -> None:
