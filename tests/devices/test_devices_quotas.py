@@ -2,6 +2,8 @@
 
 import random
 
+import pytest
+
 import builders
 from devices.test_devices_placing import bound, claim, desk, device_class, held, manifest, own, pod
 from pumice.cache.effects import Evict
@@ -114,6 +116,62 @@ def test_a_group_without_minimum_of_resources_is_let_in_and_waits_for_its_quota(
     found.cycle()
     assert phases(found)["b"] == "Inqueue"
     assert "beyond the limit: deviceclass/gpu 3 held, 1 asked for, 3 allowed" in found.cache.record.explain("a/b")
+
+
+SHARES = CAPACITY.replace("capacity", "proportion")
+PLAIN = [builders.pod("a-plain", "big", cpu="1")]
+ABSENT = [pod("p", "big", shared="absent")]
+TWO = [*own("p", "big"), *own("q", "big")]
+LARGE = [pod("p", "big", cpu="5"), claim("c-p", "p"), pod("q", "big", cpu="5"), claim("c-q", "q")]
+YET_TO_BE_MADE = [builders.pod("p", "big", cpu="1", resourceClaims=[{"name": "gpu", "resourceClaimTemplateName": "t"}])]
+HAS_RUN = builders.pod("done", "big", phase="Succeeded")
+
+
+@pytest.mark.parametrize(
+    ("minimum", "devices", "pods", "keeps_out"),
+    [
+        (1, 0, own("p", "big"), False),
+        (1, 1, own("p", "big"), True),
+        (2, 1, TWO, False),
+        (2, 2, TWO, True),
+        (1, 1, TWO, True),  # more pods than it needs
+        (3, 0, TWO, True),  # it has yet to come
+        (0, 0, TWO, True),  # nothing is needed
+        (1, 0, [*own("p", "big"), HAS_RUN], True),  # what was needed has run
+        (2, 0, [*own("p", "big"), HAS_RUN], False),
+        (1, 0, [*own("p", "big"), *PLAIN], True),  # one that claims nothing is enough
+        (2, 0, [*own("p", "big"), *PLAIN], False),
+        (2, 2, [*LARGE], False),  # only one of them has room where the devices are
+        (1, 0, ABSENT, False),
+        (1, 1, [*ABSENT, claim("other")], False),
+        (1, 0, YET_TO_BE_MADE, True),
+        (1, 0, [*YET_TO_BE_MADE, claim("other")], True),
+        (1, 0, PLAIN, True),
+    ],
+)
+def test_who_was_let_in_takes_no_room_from_others_as_long_as_no_node_would_have_devices_for_what_it_needs(
+    minimum, devices, pods, keeps_out
+):
+    """Nor does who can never run, of which `test_framework_never_running` tells."""
+    found = desk(SHARES, devices=devices)
+    found.feed(builders.group("big", minimum, phase="Inqueue", minResources={"cpu": "8"}), *pods)
+    found.feed(builders.group("small", 1, minResources={"cpu": "8"})).cycle()
+    assert phases(found)["small"] == ("Pending" if keeps_out else "Inqueue")
+
+
+@pytest.mark.parametrize(
+    "policy",
+    ["compatibility: volcano\n" + SHARES, SHARES.replace("predicates", "binpack")],
+    ids=["volcano", "unserved"],
+)
+def test_by_the_rules_of_volcano_and_where_nobody_looks_at_claims_it_takes_room_though_no_node_has_devices_for_it(
+    policy,
+):
+    found = desk(policy, devices=0)
+    found.feed(builders.group("big", 1, phase="Inqueue", minResources={"cpu": "8"}), *own("p", "big"))
+    found.feed(builders.group("small", 1, minResources={"cpu": "8"})).cycle()
+    assert not found.scheduler.failures
+    assert phases(found)["small"] == "Pending"
 
 
 def preempting(text=EVICTING):

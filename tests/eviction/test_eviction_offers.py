@@ -23,7 +23,7 @@ def plain(known, plan, member):
     evaluation.refresh_scores()
     tasks = [task for job in plan.rules.sources(member) for task in job.tasks.values() if task.node is not None]
     rows = np.array(sorted({task.node.row for task in tasks}), dtype=np.int64)
-    rows = rows[evaluation.curable()[rows]]
+    rows = rows[evaluation.curable(own_queue=plan.rules.own_queue)[rows]]
     within = plan.rows(member)
     rows = rows if within is None else np.intersect1d(rows, within)
     scores = foresight.rounded(evaluation.plain[rows] + evaluation.normalised(rows)).tolist() if len(rows) else []

@@ -169,12 +169,62 @@ def test_whoever_allocate_places_on_emptied_nodes_may_run(nodes, asked, daemons,
             ],
             None,
         ),
+        # Members of a role that have run, or that ask for nothing, count for it.
+        (
+            [
+                group("g", 2, phase="Inqueue", minTaskMember={"driver": 1}),
+                pod("done", "g", cpu="1", role="driver", phase="Succeeded"),
+                *(pod(f"p{role}", "g", cpu=cpu, role=role) for role, cpu in (("driver", "5"), ("worker", "1"))),
+            ],
+            None,
+        ),
+        (
+            [
+                group("g", 2, phase="Inqueue", minTaskMember={"driver": 1}),
+                pod("small", "g", role="driver"),
+                *(pod(f"p{role}", "g", cpu=cpu, role=role) for role, cpu in (("driver", "5"), ("worker", "1"))),
+            ],
+            None,
+        ),
+        (
+            [
+                group("g", 1, phase="Inqueue", minTaskMember={"driver": 1}),
+                *(pod(f"small{i}", "g", role="worker") for i in range(2)),
+                pod("p", "g", cpu="5", role="driver"),
+            ],
+            "even empty nodes hold 0 of the 1 pods that it needs",
+        ),
+        (
+            [
+                group("g", 1, phase="Inqueue", minTaskMember={"driver": 1}),
+                *(pod(f"small{i}", "g", role="driver") for i in range(2)),
+                pod("p", "g", cpu="5", role="worker"),
+            ],
+            None,
+        ),
     ],
 )
 def test_the_reason_says_what_is_in_the_way(manifests, said):
     made = Desk(TEXT).feed(node("m0", "4", "64Gi", "100"), node("m1", "4", "64Gi", "100"), *manifests)
     found = reason(made)
     assert found is None if said is None else found is not None and found.startswith(said)
+
+
+PLACES = [
+    # Were the small ones first, they would take the only node where the large one fits.
+    ("the largest is first", [("a", "8", "2Gi"), ("b", "2", "8Gi")], [("8", "0"), ("1", "1Gi"), ("1", "1Gi")]),
+    # On the node that it fills most it would leave room for none of the others.
+    ("the widest node is first", [("a", "4", "64Gi"), ("b", "7", "64Gi")], [("3", "0"), *[("2", "0")] * 4]),
+    # On the widest node it would take room for two of the others.
+    ("the tightest node is first", [("a", "4", "64Gi"), ("b", "9", "64Gi")], [("4", "0"), *[("3", "0")] * 3]),
+]
+
+
+@pytest.mark.parametrize(("nodes", "pods"), [row[1:] for row in PLACES], ids=[row[0] for row in PLACES])
+def test_a_gang_may_run_for_which_there_are_places_whichever_nodes_are_to_be_filled_first(nodes, pods):
+    made = Desk(TEXT).feed(*(node(*each) for each in nodes), group("g", len(pods), phase="Inqueue"))
+    made.feed(*(pod(f"p{i}", "g", cpu=cpu, memory=memory) for i, (cpu, memory) in enumerate(pods)))
+    assert reason(made) is None
 
 
 def test_a_verdict_is_kept_until_the_group_the_nodes_or_the_limits_change(monkeypatch):

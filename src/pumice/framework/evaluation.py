@@ -284,7 +284,7 @@ class Evaluation:
         sampler = self._evaluator.sampler
         return candidates if sampler is None else sampler.sample(candidates, self._evaluator.table.count)
 
-    def curable(self, *, own_queue: bool = True) -> Mask:
+    def curable(self, *, own_queue: bool) -> Mask:
         """Tell of all nodes which no filter rules out beyond what eviction, of pods of the subject's queue or of others, could cure; room is not asked about."""
         evaluator = self._evaluator
         nodes = evaluator.table.view(None, released=True)

@@ -6,6 +6,7 @@ is asked, so a group that other pods keep out may always come to run.
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Protocol
 
 import msgspec
@@ -129,8 +130,6 @@ class NeverRunning:
                 # A filter broke down: that says nothing about ever.
                 self._memory.equals.clear()
                 return None
-            if reason is None:
-                self._acquit(job)
             known = memory.verdicts[job.key] = Verdict(job.group, job.version, memory.epoch, reason)
         return known.reason
 
@@ -195,7 +194,7 @@ class NeverRunning:
         ):
             return False
         groups: dict[int, list[Task]] = {}
-        for task in _smallest(job, members, lacking, self._memory.total):
+        for task in _smallest(job, members, (), lacking, self._memory.total):
             groups.setdefault(task.shape.serial, []).append(task)
         for tasks in groups.values():
             supplied = self.supply(tasks[0])
@@ -217,13 +216,16 @@ class NeverRunning:
         if len(members) < lacking:
             return self._without_members(job)
         # Members without requests count as ready before they have a node.
-        sized = [task for task in members if not task.best_effort]
-        lacking -= len(members) - len(sized)
-        if lacking <= 0 or not sized:
+        counted: list[Task] = []
+        sized: list[Task] = []
+        for task in members:
+            (counted if task.best_effort else sized).append(task)
+        lacking = max(lacking - len(counted), 0)
+        if not sized:
             return None
         shape = sized[0].shape
         if job.min_task_member or any(task.shape is not shape for task in sized):
-            return self._judge_members(job, _smallest(job, sized, lacking, self._memory.total))
+            return self._judge_members(job, _smallest(job, sized, counted, lacking, self._memory.total))
         key = (shape.serial, lacking, job.min_member, job.queue)
         if key not in self._memory.equals:
             self._memory.equals[key] = self._judge_members(job, sized[:lacking])
@@ -231,6 +233,8 @@ class NeverRunning:
 
     def _judge_members(self, job: Job, needed: Sequence[Task]) -> str | None:
         """Judge a group by the members that its minimum needs."""
+        if not needed:
+            return None
         amounts: Vector = np.sum([task.shape.request.vector for task in needed], axis=0)
         beyond = self._beyond_a_ceiling(job, amounts)
         if beyond is None and not self._have_places(needed):
@@ -322,15 +326,17 @@ def _members(job: Job) -> tuple[list[Task], int]:
     return members, job.min_member - job.tally.counts[Status.SUCCEEDED]
 
 
-def _smallest(job: Job, tasks: Sequence[Task], count: int, total: Vector) -> list[Task]:
-    """Choose the smallest members that could make up a minimum: those that roles need, then as many others as are lacking."""
+def _smallest(job: Job, tasks: Sequence[Task], others: Iterable[Task], count: int, total: Vector) -> list[Task]:
+    """Choose the smallest members that could make up a minimum: those that roles need beside what has run and some others, then as many more as are lacking."""
     ordered = sorted(tasks, key=lambda task: (_size(task, total), task.uid)) if len(tasks) > count else list(tasks)
-    left = dict(job.min_task_member) if job.roles_enforced else {}
-    chosen, others = [], []
+    left: Counter[str] = Counter(job.min_task_member if job.roles_enforced else ())
+    left.subtract({role: tally.counts[Status.SUCCEEDED] for role, tally in job.roles.items()})
+    left.subtract(task.role for task in others)
+    chosen, more = [], []
     for task in ordered:
-        if left.get(task.role, 0) > 0:
+        if left[task.role] > 0:
             left[task.role] -= 1
             chosen.append(task)
         else:
-            others.append(task)
-    return [*chosen, *others[: max(count - len(chosen), 0)]]
+            more.append(task)
+    return [*chosen, *more[: max(count - len(chosen), 0)]]

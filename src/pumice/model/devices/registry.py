@@ -154,6 +154,11 @@ class Devices:
         """Whether a pod asks for extended resources that it gets by a claim."""
         return bool(self._special)
 
+    @property
+    def is_asked(self) -> bool:
+        """Whether a pod names claims, be they there or not."""
+        return bool(self._asked)
+
     def takes_over(self, task: Task) -> bool:
         """Tell whether a pod asks for a resource that a class stands for."""
         classes = self.mapped.classes

@@ -98,6 +98,8 @@ class DeviceRules:
         self._claims.begin()
         if not self._devices.claims and not self._devices.has_special:
             session.pre_predicate.add(self.problem, reads=Reads(0))
+            if self._devices.is_asked:
+                session.never_running.supply = self.supply
             return
         self._answers.begin()
         self._answers.update()
