@@ -477,7 +477,7 @@ def test_what_a_queue_is_found_to_keep_of_one_it_keeps_of_all_of_the_same_size_a
     assert not scene.learn()
 
 
-@pytest.mark.parametrize("gone", ["free-1", "core-1"])
+@pytest.mark.parametrize("gone", ["free-0", "free-1", "core-1"])
 def test_that_somebody_has_gone_who_stood_for_others_says_nothing_of_these(gone):
     scene = Kept()
     scene.session.statement().evict([scene.desk.task(gone)], "test")

@@ -35,7 +35,7 @@ CLOSE = st.lists(st.tuples(st.lists(ALIKE, min_size=1, max_size=3), st.just((2, 
 def columns_of(nodes):
     """Lay units out; whether each may be used is the last that is said of it."""
     columns = unit_columns.UnitColumns()
-    columns.clear(len(nodes), 3, 2 * unit_columns.DIGIT)
+    columns.clear(len(nodes), 3, 3 * unit_columns.DIGIT)
     vectors, usable = {}, {}
     for row, (listed, _) in enumerate(nodes):
         items = []
@@ -90,9 +90,34 @@ def is_below(bound, best):
 TWO_ARE_NEEDED = [(2 * [((1, 0), 0, 1, 1, (2, 0, 2), True)], (4, 4))]
 
 
+def unit(loss, freed, *, gang=0, count=1):
+    """A unit of the lowest priority that gives back so much of each resource that is asked for."""
+    return (1, 0), gang, count, loss, (freed[0], 0, freed[1]), True
+
+
+HALVES = [(2, 2), (2, 2), (3, 1), (1, 3)]  # what is enough in twos: the first two, and the other two
+ONE_IS_LACKING = [([unit(1, (0, 2)), unit(1, (0, 2)), unit(5, (1, 2))], (1, 4))]
+NARROW = [  # nodes on which something else is nearly as cheap, or nearly enough
+    ([unit(1, (1, 1), gang=2), unit(5, (3, 3), gang=2), unit(1, (1, 1))], (3, 3)),
+    ([unit(5, (3, 3), gang=2), unit(9, (3, 3), gang=3)], (3, 3)),
+    ([unit(10, (4, 4), count=2), unit(1, (2, 2)), unit(1, (2, 2))], (4, 4)),
+    ([unit(1, (4, 4), count=2), unit(5, (2, 2)), unit(5, (2, 2))], (4, 4)),
+    (2 * [unit(0, (2, 2))], (4, 4)),
+    *(
+        ([unit(loss, freed) for loss, freed in zip(losses, HALVES, strict=True)], (4, 4))
+        for losses in (
+            (DIGIT, 1, DIGIT - 1, DIGIT - 1),
+            (DIGIT**2, 1, DIGIT**2 - DIGIT, DIGIT**2 - DIGIT),
+            (3, 4, 1, 2),
+        )
+    ),
+]
+
+
 @pytest.mark.parametrize("alone", [True, False])
 @settings(max_examples=drawn(400, 40), deadline=None)
 @example(nodes=TWO_ARE_NEEDED)
+@example(nodes=NARROW)
 @given(nodes=NODES)
 def test_a_bound_is_never_above_the_cheapest_set_and_is_what_it_costs_where_it_is_settled(alone, nodes):
     columns, usable = columns_of(nodes)
@@ -109,6 +134,8 @@ def test_a_bound_is_never_above_the_cheapest_set_and_is_what_it_costs_where_it_i
 
 @pytest.mark.parametrize(("threes", "twos"), [(16, 64), (2, 64), (2, 3)])
 @settings(max_examples=drawn(400, 40), deadline=None)
+@example(nodes=NARROW)
+@example(nodes=ONE_IS_LACKING)
 @given(nodes=NODES)
 def test_looking_at_sets_of_two_and_three_gives_what_the_cheapest_costs_if_it_is_no_larger(threes, twos, nodes):
     columns, usable = columns_of(nodes)
@@ -132,6 +159,7 @@ def test_looking_at_sets_of_two_and_three_gives_what_the_cheapest_costs_if_it_is
 
 
 @settings(max_examples=drawn(200, 60), deadline=None)
+@example(nodes=2 * TWO_ARE_NEEDED, scores=[0, 0], among=[True, True])
 @given(
     nodes=CLOSE | NODES,
     scores=st.lists(st.integers(0, 2), min_size=4, max_size=4),

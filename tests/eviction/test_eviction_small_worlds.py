@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import msgspec
+import numpy as np
 import pytest
 
 from builders import Desk, group, metadata, node, pod, priority_class, queue
@@ -12,6 +13,7 @@ from pumice.actions.eviction.plan import Plan
 from pumice.actions.eviction.search import Search
 from pumice.framework import shortcuts
 from pumice.framework.plugin import Plugin
+from pumice.framework.reads import NODE_LOCAL
 
 CONFIG = """
 actions: "%s"
@@ -362,6 +364,46 @@ def test_a_claimant_of_one_pod_is_served_like_an_equal_one_before_it(alike):
     desk.cycle()
     assert len(desk.world.evictions) == 5
     assert alike == ["j1-0", "j4-0"]
+
+
+def test_whoever_finds_room_that_the_one_before_left_has_nobody_go(alike):
+    desk = Desk(PREEMPT).feed(*classes(), *(node(f"n{i:02}", "2") for i in range(12)))
+    desk.feed(group("low", 0, phase="Running", priorityClassName="low"))
+    desk.feed(*(pod(f"low-{i:02}", "low", cpu="2", node=f"n{i:02}") for i in range(12)))
+    for i in range(6):
+        desk.feed(group(f"j{i}", 1, phase="Inqueue", priorityClassName="high", created=i))
+        desk.feed(pod(f"j{i}-0", f"j{i}", cpu="1"))
+    desk.cycle()
+    assert (len(desk.world.evictions), alike) == (3, [])
+
+
+class Choosy(Plugin):
+    """Refuses a pod, and lets another one find the last nodes the best."""
+
+    name = "choosy"
+    points = frozenset({"PrePredicate", "NodeOrder"})
+
+    def open(self, session):
+        session.pre_predicate.add(lambda subject: "not that one" if subject.task.name == "j3-0" else None)
+        session.score.add(self.points_of, reads=NODE_LOCAL, apart=self.backwards)
+
+    def points_of(self, subject, nodes):
+        return nodes.index * 100.0 if self.backwards(subject) else np.zeros(len(nodes))
+
+    def backwards(self, subject):
+        return subject.task.name == "j4-0" or None
+
+
+def test_of_a_claimant_like_others_before_it_plugins_may_say_that_it_goes_nowhere_or_elsewhere():
+    desk = Desk(PREEMPT.replace("{name: priority}", "{name: priority}, {name: choosy}"), Choosy)
+    desk.feed(*classes(), *(node(f"n{i:02}", "1") for i in range(12)))
+    desk.feed(group("low", 0, phase="Running", priorityClassName="low"))
+    desk.feed(*(pod(f"low-{i:02}", "low", cpu="1", node=f"n{i:02}") for i in range(12)))
+    for i in range(6):
+        desk.feed(group(f"j{i}", 1, phase="Inqueue", priorityClassName="high", created=i))
+        desk.feed(pod(f"j{i}-0", f"j{i}", cpu="1"))
+    desk.cycle()
+    assert sorted(desk.world.evictions) == ["low-00", "low-01", "low-02", "low-03", "low-11"]
 
 
 def test_a_claimant_of_several_pods_looks_for_room_first_for_each_of_them():
