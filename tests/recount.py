@@ -7,6 +7,7 @@ used to compute another.
 from __future__ import annotations
 
 from collections import Counter
+from weakref import WeakKeyDictionary
 
 from pumice.api import quantity
 from pumice.model.statuses import Status
@@ -16,6 +17,9 @@ GOING = {Status.RELEASING, Status.EVICTING}
 ON_NODE = HOLDING | GOING | {Status.UNKNOWN}
 PLAIN = {"memory", "ephemeral-storage", "pods"}
 NODE_SUMS = ("used", "releasing", "pipelined", "foreign", "fixed", "non_zero")
+LISTED = (
+    WeakKeyDictionary()
+)  # who waited in which order when a cluster was checked last, and up to where that was logged
 ROW_SUMS = ("allocated", "pending", "pipelined", "evicting")
 
 
@@ -186,6 +190,18 @@ def check(cluster):
         }
     for key, job in cluster.jobs.items():
         assert job.group is not None or job.tasks, key
+    _follow(cluster)
+
+
+def _follow(cluster):
+    """Whoever waits is who waited when it was looked last and still does, then who was listed since, each where it was listed last."""
+    position, before = LISTED.get(cluster, (-1, []))
+    waiting, listed = list(cluster.pending_jobs), cluster.listings.latest(position)
+    if listed is not None:
+        came = dict.fromkeys(cluster.job_at[row].key for row in listed if row in cluster.job_at)
+        followed = [*(key for key in before if key not in came), *came]
+        assert [key for key in followed if key in cluster.pending_jobs] == waiting
+    LISTED[cluster] = (cluster.listings.position, waiting)
 
 
 # ---- bit for bit

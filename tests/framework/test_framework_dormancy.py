@@ -133,6 +133,24 @@ def dormant(desk):
     return desk.scheduler.engine.lasting["dormancy"].noted
 
 
+@pytest.fixture(scope="module", autouse=True)
+def everybody_awake_is_found():
+    """In all lives of this module, whoever waits and is not left out is found, in the order in which they are listed, though not everybody who waits is looked at."""
+    real, short = dormancy.Dormancy.awake, []
+
+    def awake(self, session):
+        short.append(bool(session.findings.dormant))
+        found, left_out = real(self, session), session.findings.dormant
+        waiting = session.cluster.pending_jobs.items()
+        assert list(found.items()) == [(key, job) for key, job in waiting if key not in left_out]
+        return found
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(dormancy.Dormancy, "awake", awake)
+        yield
+    assert any(short)
+
+
 @pytest.mark.parametrize(
     "text", [SHARED, TREE, PLAIN, EVICTS, TWICE], ids=["shares", "tree", "plain", "evicts", "twice"]
 )

@@ -483,3 +483,16 @@ def test_a_log_remembers_many_changes_as_it_does_one_after_the_other(batches):
                 one.append(row)
             found = [[log.since(position) for position in range(-1, log.position + 1)] for log in (one, many)]
             assert found[0] == found[1]
+
+
+def test_a_log_gives_rows_in_the_order_of_their_last_changes_and_none_once_they_are_forgotten():
+    log = change_log.ChangeLog()
+    log.extend([3, 1, 3, 2, 1])
+    assert list(log.latest(0)) == [3, 2, 1]
+    assert list(log.latest(3)) == [2, 1]
+    before = log.position
+    log.forget()
+    assert (log.latest(before), log.since(before)) == (None, None)
+    assert list(log.latest(log.position)) == []
+    log.append(7)
+    assert list(log.latest(log.position - 1)) == [7]

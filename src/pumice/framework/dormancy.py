@@ -75,6 +75,9 @@ class Dormancy:
         self.noted: dict[str, Kind] = {}
         self._delayed: dict[str, Kind] = {}  # those among them that would delay others
         self._rows: dict[int, str] = {}  # who is in which row of the jobs
+        self._awake: dict[str, Job] = {}  # who was so when somebody asked last
+        self._listed = -1  # as far as it is known who waits,
+        self._woken = False  # and whether somebody was woken since
         self._told_anew = 0
         self._position = 0
         self._basis: object = None
@@ -117,6 +120,7 @@ class Dormancy:
         self._position = cluster.group_changes.position
         if basis != self._basis or changed is None or not _may_be_left_out(session):
             self._basis, self._kinds, self.noted, self._delayed, self._rows = basis, {}, {}, {}, {}
+            self._woken = True
         if not self.noted:
             return {}
         self._wake(cluster.dirty_jobs)
@@ -133,6 +137,20 @@ class Dormancy:
         if len(session.announced.standing_plans) < plans:
             self._wake(noted)  # who broke down may have promised them something
         return noted if stand and self.noted else {}
+
+    def awake(self, session: Session) -> dict[str, Job]:
+        """Return who waits and is not left out of the cycle, in the order in which they are listed as waiting: beside those who were awake only who was listed since, unless somebody was woken."""
+        waiting, dormant = session.cluster.pending_jobs, session.findings.dormant
+        listed = session.cluster.listings.latest(self._listed)
+        if listed is None or self._woken or not dormant:
+            keys: Iterable[str] = waiting
+        else:
+            jobs = session.cluster.job_at
+            came = {jobs[row].key: None for row in listed if row in jobs}
+            keys = [*(key for key in self._awake if key not in came), *came]
+        self._listed, self._woken = session.cluster.listings.position, False
+        self._awake = {key: waiting[key] for key in keys if key in waiting and key not in dormant}
+        return self._awake
 
     def begin_plans(self, session: Session) -> None:
         """Let those who plan ahead bring their plans up to date; if one breaks down, everybody is tried in the next cycle."""
@@ -182,6 +200,7 @@ class Dormancy:
             kind = self.noted.pop(key, None)
             self._delayed.pop(key, None)
             if kind is not None:
+                self._woken = True
                 del self._rows[kind.jobs.pop(key).row]
                 kind.orders.pop(key, None)
 

@@ -7,10 +7,9 @@ tasks, gangs that wait for room) is rolled back when the session closes, so the 
 from __future__ import annotations
 
 import functools
-import itertools
 from typing import TYPE_CHECKING, ClassVar, NoReturn, Protocol, TypeVar
 
-from pumice.framework import breakdowns, observing
+from pumice.framework import breakdowns, dormancy, observing
 from pumice.framework.announced import Announced
 from pumice.framework.attempts import Attempt
 from pumice.framework.breakdowns import OPEN, PLAN, Breakdowns, PluginBreakdownError
@@ -117,7 +116,7 @@ class Session(Points):
         roster = Roster(len(configuration.tiers), final_veto=configuration.rules == "kube-batch")
         roster.breakdowns, roster.evaluator = self.breakdowns, evaluator
         self.declare(roster)
-        self.independence = Independence(self, evaluator)
+        self.independence: Independence = Independence(self, evaluator)
 
     @property
     def now(self) -> int:
@@ -268,9 +267,7 @@ class Session(Points):
     @functools.cached_property
     def awake(self) -> dict[str, Job]:
         """The jobs that had pending tasks when the first asked for them, but for those that are left out of the cycle."""
-        waiting, dormant = self.cluster.pending_jobs, self.findings.dormant
-        # Thousands may lie dormant beside a few that do not (`waiting-10000`).
-        return {key: waiting[key] for key in itertools.filterfalse(dormant.__contains__, waiting)}
+        return dormancy.of(self).awake(self)
 
     def readiness(self, job: Job) -> Callable[[], bool]:
         """Return the question whether a job is ready, for whoever asks it after every step; where minimums count nobody is asked before that is reached."""

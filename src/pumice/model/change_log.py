@@ -38,8 +38,19 @@ class ChangeLog:
             self._forgotten += LIMIT // 2
             del self._rows[: LIMIT // 2]
 
+    def forget(self) -> None:
+        """Let everybody derive anew what is derived from it."""
+        self._forgotten = self.position + 1
+        self._rows.clear()
+
     def since(self, position: int) -> Iterable[int] | None:
         """Return the rows that changed after a position, each once; None if the log does not reach back so far."""
         if position < self._forgotten:
             return None
         return dict.fromkeys(self._rows[position - self._forgotten :])
+
+    def latest(self, position: int) -> Iterable[int] | None:
+        """Return the same rows in the order in which they changed last."""
+        if position < self._forgotten:
+            return None
+        return reversed(dict.fromkeys(reversed(self._rows[position - self._forgotten :])))

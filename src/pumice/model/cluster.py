@@ -54,6 +54,7 @@ class Cluster:
         self.nominated: dict[str, Task] = {}
         self.gated: dict[str, Task] = {}  # tasks with gates that somebody else takes off
         self.pending_jobs: dict[str, Job] = {}
+        self.listings = ChangeLog()  # rows of jobs as they came into that list; forgotten when its order is changed
         self.invalid_jobs: dict[str, Job] = {}  # those with a group that cannot be understood
         self.owed: dict[str, NodeRecord] = {}  # what logs were not told, by job (`held_blocks`)
         self.dirty_jobs: dict[str, Job] = {}
@@ -160,6 +161,7 @@ class Cluster:
         if task.status == PENDING:
             if not job.pending:
                 self.pending_jobs[job.key] = job
+                self.listings.append(job.row)
                 self.returned += 1
             job.pending[task.uid] = task
         elif job.pending.pop(task.uid, None) is not None and not job.pending:

@@ -65,6 +65,7 @@ class HeldBlock:
             job.pending[uid] = task
             waiting[job.key] = job
         cluster.returned += 1
+        cluster.listings.extend([job.row for _, _, uid, job, _ in self._entries if uid not in gone])
         self._count(cluster, -1)
         for number, uid in enumerate(self.by_uid) if gone else ():
             if uid in gone:

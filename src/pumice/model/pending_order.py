@@ -31,6 +31,7 @@ class PendingOrder:
                 _list_as(job.pending, uids)
         if list(self._cluster.pending_jobs) != self._jobs:
             _list_as(self._cluster.pending_jobs, self._jobs)
+            self._cluster.listings.forget()
         for key in self._clean:
             job, uids = self._tasks[key]
             if len(job.pending) == len(uids):
