@@ -57,6 +57,18 @@ def expected(minimum, crowd, *, counts):
     return gates if gated and waiting < minimum else NOWHERE
 
 
+UNPLACED = [crowd for crowd in CROWDS if not any([*crowd.values()][2:])]
+NONE_WAITS = [crowd for crowd in CROWDS if not crowd["waiting"] + crowd["gated"]]
+
+
+@pytest.mark.parametrize("minimum", [2, 3, 4])
+@pytest.mark.parametrize("crowds", [UNPLACED, NONE_WAITS], ids=["none is placed", "none waits"])
+def test_what_lacks_of_a_gang_of_which_nobody_has_a_node_or_everybody_is_counted_by_the_rules(crowds, minimum):
+    for crowd in crowds:
+        said, wanted = told(minimum, crowd, GANG), expected(minimum, crowd, counts=True)
+        assert said.startswith(wanted) if wanted is NOWHERE else said == wanted, (crowd, said)
+
+
 @pytest.mark.parametrize("minimum", [1, 2, 3])
 @pytest.mark.parametrize("counts", [True, False], ids=["minimums count", "without gangs"])
 @pytest.mark.parametrize("part", range(3))

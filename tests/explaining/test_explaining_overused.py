@@ -82,3 +82,29 @@ def test_a_gang_is_said_to_ask_a_full_queue_for_what_its_minimum_lacks_or_for_th
     desk.feed(pod("g-1", "g", cpu="3", **GATES), *([pod("g-0", "g")] if minimum == 1 else []))
     (of_job,) = asked(desk, ("job", "a/g"))
     assert of_job.cause == f"queue full holds {20 + runs} of its {20 + runs} cpu, the job asks for {asks} more"
+
+
+def test_of_equal_pods_each_job_is_said_to_ask_a_full_queue_for_what_it_needs_itself():
+    desk = Desk(TEXT.format("capacity")).feed(node("n1", cpu="64"), queue("full", capability={"cpu": "20"}))
+    desk.feed(group("r", 1, queue="full"), pod("r-0", "r", cpu="20", node="n1"))
+    for size in (1, 2, 3):
+        desk.feed(
+            group(f"g{size}", size, queue="full"), *(pod(f"g{size}-{i}", f"g{size}", cpu="1") for i in range(size))
+        )
+    found = asked(desk, *(("job", f"a/g{size}") for size in (1, 2, 3)))
+    assert [each.cause for each in found] == [
+        f"queue full holds 20 of its 20 cpu, the job asks for {size} more" for size in (1, 2, 3)
+    ]
+
+
+@pytest.mark.parametrize(("minimum", "runs"), [(1, 0), (2, 1), (3, 2), (2, 0), (3, 1)])
+def test_where_all_that_nodes_have_is_taken_who_needs_one_pod_is_told_of_nodes_and_a_gang_of_its_queue(minimum, runs):
+    desk = Desk(TEXT.format("proportion")).feed(node("n1", cpu="32"), group("r", 1), group("g", minimum))
+    desk.feed(pod("r-0", "r", cpu=str(32 - runs), node="n1"))
+    desk.feed(*(pod(f"run-{i}", "g", cpu="1", node="n1") for i in range(runs)))
+    desk.feed(*(pod(f"g-{i}", "g", cpu="2") for i in range(minimum - runs)))
+    (found,) = asked(desk, ("job", "a/g"))
+    if minimum - runs == 1:
+        assert found.cause == "no node has 2 cpu free: the freest of 1, n1, has 0 cpu"
+    else:
+        assert found.cause == "queue default holds 32 of all 32 cpu that there are, the job asks for 4 more"

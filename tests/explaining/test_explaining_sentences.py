@@ -14,6 +14,7 @@ from builders import GANG, Desk, group, node, pod, priority_class, queue
 from drawing import drawn
 from pumice.api import kinds
 from pumice.framework import causes
+from pumice.framework.extensions import ABSTAIN, reject
 from pumice.framework.plugin import Plugin
 from pumice.framework.reasons import Invalid
 from pumice.model import native_groups
@@ -60,13 +61,14 @@ def test_what_equal_jobs_share_is_said_of_each_alone(data):
 
 
 class Choosy(Plugin):
-    """Says of some jobs that they are not valid, of each in its own words."""
+    """Says of some jobs that they are not valid, of each in its own words, and lets some in later."""
 
     name = "choosy"
-    points = frozenset({"JobValid"})
+    points = frozenset({"JobValid", "JobEnqueueable"})
 
     def open(self, session):
         session.job_valid.add(lambda job: Invalid("No", f"{job.name} is odd") if job.name.startswith("odd") else None)
+        session.job_enqueueable.add(lambda job: reject("not yet") if job.name.startswith("late") else ABSTAIN)
 
 
 LONELY = {
@@ -86,8 +88,12 @@ LONELY = {
     "needs-both": {"minimum": 2, "pods": [{}, {}]},
     "runs-and-waits": {"pods": [{"node": "n"}, {}]},
     "waits-for-release": {"pods": [{"cpu": "3"}, {}]},
-    "odd-one": {},
-    "odd-two": {},
+    "odd-one": {"cpu": "1"},
+    "odd-two": {"cpu": "1"},
+    "late": {"pods": [{"cpu": "34"}], "minResources": {"cpu": "1"}},
+    "late-gated": {"pods": [{"cpu": "34", **GATED}], "minResources": {"cpu": "1"}},
+    "late-of-two": {"minimum": 2, "minResources": {"cpu": "1"}},
+    "late-of-two-large": {"minimum": 2, "minResources": {"cpu": "90"}},
 }
 
 
@@ -95,7 +101,7 @@ LONELY = {
 def test_whatever_others_were_told_before_each_job_is_told_what_it_would_be_told_alone(turned):
     made = Desk(PROPORTION.replace("{name: gang}", "{name: gang}, {name: choosy}"), Choosy)
     made.feed(node("n", cpu="32"), pod("web", scheduler="else", cpu="20", node="n"), priority_class("high", 9))
-    made.feed(pod("leaves", scheduler="else", cpu="3", node="n", deleting=9))
+    made.feed(node("m", cpu="3"), pod("leaves", scheduler="else", cpu="3", node="m", deleting=9))
     made.feed(queue("small", capability={"cpu": "2"}), queue("closed", state="Closed"))
     for second, (name, how) in enumerate(LONELY.items()):
         fields = {"minimum": 1, **{field: value for field, value in how.items() if field not in ("pods", "cpu")}}
@@ -115,7 +121,7 @@ def test_whatever_others_were_told_before_each_job_is_told_what_it_would_be_told
 
     made.scheduler.cycle(look)
     assert [(key, alone) for key, _, alone in found] == [(key, told) for key, told, _ in found]
-    assert len({told for _, told, _ in found}) > 12
+    assert len({told for _, told, _ in found}) > 16
 
 
 def test_of_two_pods_each_is_told_what_keeps_it():
@@ -204,6 +210,22 @@ def test_pods_that_fit_nowhere_are_named_if_their_role_needs_one_of_them(spare, 
         assert of_job(made).startswith("no node has 1 cpu free")
 
 
+def test_a_pod_of_a_role_that_needs_none_is_not_what_keeps_a_gang():
+    made = Desk().feed(node("n", cpu="32"), pod("web", scheduler="else", cpu="32", node="n"))
+    made.feed(group("g", 3, minTaskMember={"s": 1, "m": 1}), pod("z", "g", cpu="33", role="z"))
+    made.feed(*(pod(f"{role}-{i}", "g", cpu="1", role=role) for role in "sm" for i in range(2)))
+    assert of_job(made).startswith("no node has 1 cpu free")
+
+
+VOLUME = {"volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]}
+
+
+@pytest.mark.parametrize(("cpu", "told"), [("1", "claim data does not exist"), ("33", NOWHERE)])
+def test_what_keeps_a_pod_with_volumes_for_ever_is_told_of_the_gang_that_needs_it(cpu, told):
+    made = Desk().feed(node("n", cpu="32"), group("g", 2), pod("g-0", "g", cpu=cpu, **VOLUME), pod("g-1", "g", cpu="1"))
+    assert of_job(made) == f"its pod g-0 has no node to go to: {told}"
+
+
 def test_members_that_have_started_are_not_among_those_still_needed():
     made = Desk().feed(node("n", cpu="64"), pod("web", scheduler="else", cpu="32", node="n"), group("g", 5))
     made.feed(*(pod(f"r-{i}", "g", cpu="10", node="n") for i in range(2)))
@@ -258,6 +280,66 @@ def test_what_keeps_a_gang_until_somebody_changes_an_object_is_said_of_each_pod_
     whole = of_job(made)
     assert whole.startswith(("queue nowhere does not exist", "role x has 0 of the 3"))
     assert of_pods(made, "g-0", "g-1") == [whole, whole]
+
+
+def test_of_a_job_whose_queue_does_not_exist_each_pod_is_told_that_also_if_no_node_could_ever_take_it():
+    made = Desk().feed(node("n", cpu="32"), group("g", 1, queue="nowhere"))
+    made.feed(pod("g-0", "g", cpu="1"), pod("g-1", "g", cpu="33"))
+    assert of_pods(made, "g-0", "g-1") == ["queue nowhere does not exist"] * 2
+
+
+def test_by_the_rules_of_volcano_it_is_no_cause_that_the_queue_of_a_job_that_was_let_in_is_closed():
+    made = Desk(f"compatibility: volcano{GANG}").feed(node("n", cpu="32"), queue("q", state="Closed"))
+    made.feed(group("g", 1, queue="q", phase="Inqueue"), pod("g-0", "g", cpu="33"))
+    assert of_job(made) == NOWHERE
+
+
+# -- why no node takes a pod -------------------------------------------------------------------------------------
+
+PORT = {"ports": [{"containerPort": 80, "hostPort": 80}]}
+TAKEN = [
+    ("a port everywhere", [{"cpu": "1", **PORT}] * 2, "all 2 nodes didn't have free ports for the requested pod ports"),
+    ("a port here and room there", [{"cpu": "32"}, {"cpu": "1", **PORT}], "all 2 nodes refuse it: 1 didn't have free ports for the requested pod ports, 1 have too little cpu free"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("others", "told"), [row[1:] for row in TAKEN], ids=[row[0] for row in TAKEN])
+def test_nodes_that_refuse_a_pod_are_counted_where_it_is_not_for_room_alone(others, told):
+    made = Desk().feed(node("n0", cpu="32"), node("n1", cpu="32"), group("g", 1), pod("g-0", "g", cpu="1", **PORT))
+    made.feed(*(pod(f"web{i}", scheduler="else", node=f"n{i}", **wish) for i, wish in enumerate(others)))
+    assert of_job(made) == told
+
+
+class Picky(Plugin):
+    """Refuses every pod before nodes are looked at."""
+
+    name = "picky"
+    points = frozenset({"PrePredicate"})
+
+    def open(self, session):
+        session.pre_predicate.add(lambda _: "not today")
+
+
+def test_who_is_refused_before_nodes_are_looked_at_is_told_that_reason_alone():
+    config = GANG.replace("{name: gang}", "{name: gang}, {name: picky}")
+    made = Desk(config, Picky).feed(node("n0"), node("n1"), group("g", 1), pod("g-0", "g", cpu="1"))
+    assert of_job(made) == "not today"
+
+
+@pytest.mark.parametrize(("full", "asked", "has"), [("1", "1001m", "1 cpu"), ("2", "1m", "0 cpu")])
+def test_the_freest_node_is_named_though_it_lacks_the_least_that_there_is(full, asked, has):
+    made = Desk().feed(node("n", cpu="2"), pod("web", scheduler="else", cpu=full, node="n"), group("g", 1))
+    made.feed(pod("g-0", "g", cpu=asked))
+    assert of_job(made) == f"no node has {asked} cpu free: the freest of 1, n, has {has}"
+
+
+def test_the_freest_node_lacks_the_smallest_part_of_what_is_asked_for_also_of_very_little():
+    made = Desk().feed(node("n1", "2", "16Gi"), node("n2", "2", "16Gi"), group("g", 1))
+    made.feed(
+        pod("web1", scheduler="else", cpu="2", node="n1"), pod("web2", scheduler="else", memory="13Gi", node="n2")
+    )
+    made.feed(pod("g-0", "g", cpu="1m", memory="10Gi"))
+    assert of_job(made) == "no node has 1m cpu and 10Gi memory free: the freest of 2, n2, has 2 cpu and 3Gi memory"
 
 
 SIZE = {"cpu": 4, "memory": 4}

@@ -55,7 +55,7 @@ def _likeness(session: Session, job: Job) -> Hashable:
     if len(job.tasks) != 1 or len(job.pending) != 1 or job.min_member > 1 or job.min_task_member or job.policies:
         return None
     ((uid, task),) = job.pending.items()
-    if group is None or job.bad or task.gated or task.refusal:
+    if group is None or task.gated:
         return None
     against: object = None
     if session.findings.phase(job) == names.PHASE_PENDING:
@@ -325,7 +325,7 @@ def was_placed(session: Session, task: Task) -> bool:
 def _wanted(job: Job) -> resources.Vector:
     """Return what a job asks its queue for: what it lacks to its minimum, or its next pod."""
     waiting = [task for task in job.pending.values() if not task.best_effort and not task.externally_gated]
-    lacking = max(1, job.min_member - job.tally.ready - job.tally.waiting)
+    lacking = max(1, job.min_member - job.tally.ready)
     if any(task.shape is not waiting[0].shape for task in waiting):
         waiting.sort(key=lambda task: task.name)
     return subject.demand(waiting[:lacking] or list(job.pending.values())).amounts
