@@ -123,11 +123,14 @@ def test_nodes_come_in_the_order_in_which_they_would_be_found_one_by_one(monkeyp
     assert sum(count > 1 for count in compared) > 20
 
 
-def test_a_search_that_broke_down_remembers_no_claimant(monkeypatch):
+@pytest.mark.parametrize("raises", [False, True])
+def test_a_search_that_broke_down_remembers_no_claimant(raises, monkeypatch):
     broken = []
 
     def noted(self, *args):
         broken.append(self._proposers.equals)
+        if raises:
+            raise ValueError
         return seek(self, *args)
 
     seek = search.Search._seek  # noqa: SLF001  whom a search knows shows nowhere else

@@ -64,6 +64,14 @@ def test_members_are_tried_in_their_order_the_largest_first_and_if_there_are_few
     assert {tuple(order) for order in found} == every | {tuple(sizes), tuple(found[1])}
 
 
+def test_who_asks_for_all_that_there_is_of_something_is_the_largest():
+    table = SimpleNamespace(allocatable=np.array([[1, 10]]), count=1)
+    plan = SimpleNamespace(session=SimpleNamespace(cluster=SimpleNamespace(nodes=table)), is_small=lambda _: False)
+    most, all_of_one = members([(0, 9), (1, 1)])
+    most.shape.request.vector, all_of_one.shape.request.vector = np.array([0, 9]), np.array([1, 1])
+    assert list(plans.orders(plan, [most, all_of_one])) == [[most, all_of_one], [all_of_one, most]]
+
+
 def test_of_many_pods_it_is_told_in_one_question_whether_a_victim_s_job_would_take_them_back(monkeypatch):
     monkeypatch.setattr(ping_pong, "LOOKS", 0)
     assert not tiny_checks.Check(1554).findings  # in which the victims' job would

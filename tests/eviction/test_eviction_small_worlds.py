@@ -37,10 +37,12 @@ def wanted(desk, session, name, count, done=lambda: True):
 # -- inside one job --------------------------------------------------------------------------------------------
 
 
-def test_each_of_two_jobs_takes_from_its_own_pods_for_its_more_important_ones():
+@pytest.mark.parametrize("minimum", [1, 2])
+def test_each_of_two_jobs_takes_from_its_own_pods_for_its_more_important_ones(minimum):
+    """Whoever comes counts for the minimum in the place of who goes."""
     desk = Desk(CONFIG % ("preempt", "[{name: priority}]", ", {name: gang}")).feed(*classes())
     for i in range(2):
-        desk.feed(node(f"n{i}", "2"), group(f"j{i}", 1, created=i))
+        desk.feed(node(f"n{i}", "2"), group(f"j{i}", minimum, created=i))
         desk.feed(*(pod(f"j{i}-{n}", f"j{i}", cpu="1", node=f"n{i}", priority=1) for n in range(2)))
         desk.feed(pod(f"j{i}-high", f"j{i}", cpu="1", priority=9))
     desk.cycle()
@@ -69,6 +71,28 @@ def test_a_plan_that_finds_no_room_says_nothing_about_it():
     asks = wanted(desk, session, "asks", 2)
     assert not Plan(session, rules.Preempt(session), asks).arrange_anywhere(asks.tasks)
     assert not session.findings.errors(asks.job)
+
+
+class Later(Plugin):
+    """Finds the last nodes the best."""
+
+    name = "later"
+    points = frozenset({"NodeOrder"})
+
+    def open(self, session):
+        session.score.add(lambda _, nodes: nodes.index * 100.0, reads=NODE_LOCAL)
+
+
+def test_equal_members_wait_where_pods_leave_if_that_is_better_than_what_is_free_now():
+    desk = Desk(CONFIG % ("preempt", VOTERS, ", {name: later}"), Later)
+    desk.feed(*classes(), node("m", "2"), node("n", "2"), group("low", 0, phase="Running"))
+    desk.feed(pod("leaves", "low", cpu="2", node="n", deleting=5), group("asks", 2))
+    desk.feed(*(pod(f"asks-{i}", "asks", cpu="1") for i in range(2)))
+    session = desk.session()
+    asks = wanted(desk, session, "asks", 2)
+    plan = Plan(session, rules.Preempt(session), asks)
+    assert plan.arrange_in_order(asks.tasks, lambda: len(plan.members) == 2)
+    assert [task.node.name for task in asks.tasks] == ["n", "n"]
 
 
 # -- bundles ---------------------------------------------------------------------------------------------------
