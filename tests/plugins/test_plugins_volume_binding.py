@@ -407,3 +407,13 @@ def test_a_changed_claim_voids_the_verdicts_of_pods_with_volumes_only():
     desk.modify(claim("c0", gi=6)).apply()
     assert table.stated(plain) == before[0]
     assert table.stated(asking) > before[1]
+
+
+@pytest.mark.parametrize("where", ["n1", "n2"])
+def test_a_pod_goes_where_its_volume_can_be_reached_by_now_though_no_node_has_changed(where):
+    made = Desk().feed(*(node(f"n{i}", labels={world.HOST: f"n{i}"}) for i in range(3)), storage_class("local"))
+    made.feed(claim("data", volume="v"), volume("v", hosts=["elsewhere"], for_claim="data", phase="Bound"))
+    made.feed(group("g"), pod("p", "g", volumes=uses("data"))).cycle()
+    assert made.world.binds == {}
+    made.modify(volume("v", hosts=[where], for_claim="data", phase="Bound")).cycle()
+    assert made.world.binds == {"p": where}
