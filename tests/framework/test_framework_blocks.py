@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from builders import Desk, group, node, played, pod, queue
 from drawing import drawn
 from pumice.cache import effects
-from pumice.framework import block, blocks, observing, shortcuts
+from pumice.framework import block, blocks, observing, selection, shortcuts
 from pumice.framework.drafting import Draft
 from pumice.framework.plugin import Plugin
 from pumice.framework.points import NODE_TASKS, Reads
@@ -180,6 +180,7 @@ def test_shapes_worked_out_together_decide_as_each_worked_out_alone(pick):
     with (
         mock.patch.multiple(block, AT_ONCE=pick.choice([1, 9, 1 << 16]), FEW=pick.choice([0, 64])),
         mock.patch.multiple(blocks, FIRST=pick.choice([2, 32]), KEPT_LIMIT=pick.choice([1, 60, 1 << 23])),
+        mock.patch.object(selection, "SMALL", pick.choice([1, 64])),
     ):
         together = decide(text, waves, together=True)
     assert together == decide(text, waves, together=False)
@@ -322,6 +323,29 @@ def test_unequal_shapes_are_really_worked_out_together():
     with mock.patch.object(blocks, "Block", wraps=blocks.Block) as made:
         desk.cycle()
     assert [len(call.args[1]) for call in made.call_args_list] == [20]
+
+
+@pytest.mark.parametrize("weights", ["leastrequested.weight: 1", "mostrequested.weight: 3"], ids=["spread", "packed"])
+@pytest.mark.parametrize("count", [2, selection.SMALL + 9])
+def test_many_equal_pods_of_shapes_worked_out_together_are_chosen_at_once_as_each_alone(count, weights):
+    """However few nodes a draft would be made for."""
+    text = f"""
+actions: "allocate"
+tiers:
+- plugins: [{{name: gang}}, {{name: predicates}}, {{name: nodeorder, arguments: {{{weights}}}}}]
+"""
+    waves = [
+        [node("n9", cpu="64", taints=[HARD]), node("n8", cpu="0"), *(node(f"n{i}", cpu=f"{i + 4}") for i in range(8))]
+    ]
+    for name, cpu in (("a", "300m"), ("b", "200m"), ("c", "100m")):
+        waves[0] += [group(name, count), *(pod(f"{name}-{i:02}", name, cpu=cpu) for i in range(count))]
+    with (
+        mock.patch.object(selection, "SMALL", 1),
+        mock.patch.object(selection, "_from_block", wraps=selection._from_block) as found,  # noqa: SLF001  that it is taken
+    ):
+        together = decide(text, waves, together=True)
+    assert together == decide(text, waves, together=False)
+    assert {call.args[-1] for call in found.call_args_list} == {count}
 
 
 class Refused(Plugin):

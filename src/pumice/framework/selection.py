@@ -30,7 +30,7 @@ SMALL = 64
 def choose(
     evaluation: Evaluation, table: NodeTable, count: int, *, released: bool, within: Rows | None = None
 ) -> list[int]:
-    """Return the rows for up to `count` equal tasks, in order; fewer if the nodes are full before.
+    """Return the rows for up to `count` equal tasks, at least one, in order; fewer if the nodes are full before.
 
     With `released`, room that is being released counts as free and the tasks will wait for it. A list shorter than `count` may also mean that
     the next choice has to see the placements first: ask again after applying them.
@@ -44,7 +44,7 @@ def choose(
         return _from_block(evaluation, table, *found, count)
     mask = evaluation.mask(released=released)
     candidates = evaluation.sampled(np.flatnonzero(mask)) if within is None else within[mask[within]]
-    if not len(candidates) or count <= 0:
+    if not len(candidates):
         return []
     evaluation.refresh_scores()
     if count == 1:
@@ -62,7 +62,7 @@ def choose(
 
 def _from_block(evaluation: Evaluation, table: NodeTable, keys: Floats, first: int, count: int) -> list[int]:
     """Choose by scores that were worked out together with those of others: no function compares candidates or looks at other nodes."""
-    if keys[first] == REFUSED or count <= 0:
+    if keys[first] == REFUSED:
         return []
     if count == 1:
         return [first]
@@ -93,12 +93,8 @@ def _run(
     size = len(candidates)
     # Key = score, then position: one integer per candidate, larger is better, all different.
     keys = scores * size + np.arange(size - 1, -1, -1)
-    if count < size:
-        # Only the best `count` candidates can be chosen in `count` steps: every step uses a chosen one or the next best.
-        top = np.argpartition(keys, size - count)[size - count :]
-        top.sort()
-    else:
-        top = np.arange(size)
+    # Only the best `count` candidates can be chosen in `count` steps: every step uses a chosen one or the next best.
+    top = np.argpartition(keys, size - count)[size - count :] if count < size else np.arange(size)
     rows = candidates[top]
     allowed = np.zeros(table.count, dtype=np.bool_)
     allowed[rows] = True
