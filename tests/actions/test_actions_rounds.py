@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_actions_surplus import asked, configuration, merged
 
-from builders import Desk, group, node, played, pod, priority_class, queue
+from builders import Desk, group, metadata, node, played, pod, priority_class, queue
 from drawing import drawn
 from pumice.actions.placing import drafted, rounds, surplus
 from pumice.cache import effects
@@ -382,3 +382,16 @@ def test_a_queue_that_has_enough_is_served_no_further_in_the_same_round(most, me
         desk.feed(group(name, 1), *(pod(f"{name}-{i}", name, cpu="1") for i in range(members)))
     desk.cycle()
     assert len(desk.world.binds) == most
+
+
+def test_jobs_that_are_bound_to_a_rack_are_placed_there_though_they_are_small():
+    members = [{"type": "Node", "selector": {"exactMatch": {"name": "n1"}}}]
+    rack = {"apiVersion": "topology.volcano.sh/v1alpha1", "kind": "HyperNode", "metadata": metadata("rack")}
+    plugins = "{name: gang}, {name: predicates}, {name: network-topology-aware}"
+    desk = Desk(f'actions: "allocate"\ntiers:\n- plugins: [{plugins}]\n').feed(node("n0", "20"), node("n1", "20"))
+    desk.feed({**rack, "spec": {"tier": 1, "members": members}})
+    for i in range(9):
+        bound = {"networkTopology": {"mode": "hard", "highestTierAllowed": 1}}
+        desk.feed(group(f"j{i}", 1, created=i, phase="Inqueue", **bound), pod(f"p{i}", f"j{i}", cpu="1"))
+    desk.cycle()
+    assert desk.world.binds == {f"p{i}": "n1" for i in range(9)}

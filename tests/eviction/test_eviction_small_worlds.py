@@ -401,6 +401,14 @@ def test_whoever_finds_room_that_the_one_before_left_has_nobody_go(alike):
     assert (len(desk.world.evictions), alike) == (3, [])
 
 
+def test_preempt_leaves_jobs_that_are_bound_to_hyper_nodes_to_the_gang_forms():
+    desk = full(2, 1).feed(
+        rack("n01"), group("high", 1, phase="Inqueue", priorityClassName="high", networkTopology=HARD)
+    )
+    desk.feed(pod("high-0", "high", cpu="1")).cycle()
+    assert desk.world.evictions == []
+
+
 class Choosy(Plugin):
     """Refuses a pod, and lets another one find the last nodes the best."""
 
