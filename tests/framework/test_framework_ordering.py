@@ -427,3 +427,22 @@ def test_branches_are_kept_apart_where_one_tree_comes_before_every_other_part(pl
     waiting = ordering(tiers[place]).queue(items)
     assert getattr(waiting, "has_branches", False) is (place == "after")
     assert [item.name for item in drain(waiting)] == ["a", "b", "c"]
+
+
+def test_whatever_has_changed_branches_and_what_is_below_them_are_ordered_anew_where_everything_is():
+    left, _, items, path = hanging()
+    made = ordering([treed(path)], [keyed(lambda item: item.key)])
+    waiting = made.queue(items)
+    assert waiting.has_branches
+    left.entry, items[0].key = (3,), 1
+    made.touch_all()
+    assert [item.name for item in drain(waiting)] == ["c", "b", "a"]
+
+
+def test_where_a_part_is_left_out_whoever_waits_is_ordered_by_those_that_are_left():
+    """Whoever it was about which it broke down."""
+    made = ordering([keyed(lambda item: -item.key)], [keyed(lambda item: item.name)])
+    waiting = made.queue([Item("a", 1), Item("b", 2), Item("c", 3)])
+    assert waiting.pop().name == "c"
+    assert [item.name for item in made.sort([Item("z", "none"), Item("y", 1)])] == ["y", "z"]
+    assert [item.name for item in drain(waiting)] == ["a", "b"]

@@ -67,15 +67,50 @@ class Fond(Plugin):
         )
 
 
+class Labelled(Plugin):
+    """Likes nodes that say of themselves that they are good."""
+
+    name = "fond"
+    points = frozenset({"NodeOrder"})
+    reads = Reads.NODE
+
+    def open(self, session):
+        session.score.add(
+            lambda _, nodes: np.array([5.0 * (each.labels.get("good") == "true") for each in nodes.records()])
+        )
+
+
 @pytest.mark.parametrize("normalised", [False, True])
 @pytest.mark.parametrize("reads", [*Reads, Reads.NODE | Reads.COLUMNS, Reads.TASKS | Reads.OTHER_NODES, ~Reads(0)])
 @pytest.mark.parametrize("known", [Picky, Fond])
-def test_filters_and_scores_are_asked_whatever_they_read(known, reads, normalised):
+@pytest.mark.parametrize("blocks", [False, True])
+def test_filters_and_scores_are_asked_whatever_they_read(known, reads, normalised, blocks):
+    """Of shapes together, or of each alone."""
     how = {"reads": reads, "normalise": staticmethod(lambda raw: raw) if normalised else None}
-    desk = Desk(WITH.replace("WHO", known.name), type(known.__name__, (known,), how))
+    taken = shortcuts.Shortcuts(blocks=blocks)
+    desk = Desk(WITH.replace("WHO", known.name), type(known.__name__, (known,), how), taken=taken)
     desk.feed(*(node(f"n{i}", "64") for i in range(5)), group("g", 3), *(pod(f"g-{i}", "g", cpu="1") for i in range(3)))
     desk.cycle()
     assert desk.world.binds == dict.fromkeys(["g-0", "g-1", "g-2"], "n3")
+
+
+@pytest.mark.retreats
+@pytest.mark.parametrize("given", [lambda raw: raw[:1], lambda raw: raw * float("nan"), lambda raw: raw.tolist()])
+def test_a_score_that_brings_to_scale_what_is_no_answer_is_told_of_and_places_nobody(given):
+    desk = Desk(WITH.replace("WHO", "fond"), type("Fond", (Fond,), {"normalise": staticmethod(given)}))
+    desk.feed(*(node(f"n{i}", "64") for i in range(5)), group("g", 1), pod("g-0", "g", cpu="1")).cycle()
+    assert desk.world.binds == {}
+    assert [type(each).__name__ for each in desk.scheduler.failures] == ["WrongAnswerError"]
+
+
+@pytest.mark.parametrize("blocks", [False, True])
+def test_a_score_that_goes_by_node_objects_follows_them(blocks):
+    desk = Desk(WITH.replace("WHO", "fond"), Labelled, taken=shortcuts.Shortcuts(blocks=blocks))
+    desk.feed(*(node(f"n{i}", "64", labels={"good": str(i == 3).lower()}) for i in range(5)))
+    for number, where in enumerate((3, 1)):
+        desk.modify(*(node(f"n{i}", "64", labels={"good": str(i == where).lower()}) for i in range(5)))
+        desk.feed(group(f"g{number}", 1), pod(f"p{number}", f"g{number}", cpu="1")).cycle()
+    assert desk.world.binds == {"p0": "n3", "p1": "n1"}
 
 
 # ---- what is held
