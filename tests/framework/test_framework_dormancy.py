@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from builders import Desk, group, node, pod, priority_class, queue
 from drawing import drawn
-from pumice.framework import dormancy, shortcuts
+from pumice.framework import dormancy, shortcuts, waking
 from pumice.framework.plugin import Plugin
 from pumice.framework.points import Reads
 
@@ -136,17 +136,16 @@ def dormant(desk):
 @pytest.fixture(scope="module", autouse=True)
 def everybody_awake_is_found():
     """In all lives of this module, whoever waits and is not left out is found, in the order in which they are listed, though not everybody who waits is looked at."""
-    real, short = dormancy.Dormancy.awake, []
+    real, short = waking.Awake.among, []
 
-    def awake(self, session):
-        short.append(bool(session.findings.dormant))
-        found, left_out = real(self, session), session.findings.dormant
-        waiting = session.cluster.pending_jobs.items()
-        assert list(found.items()) == [(key, job) for key, job in waiting if key not in left_out]
+    def among(self, cluster, left_out):
+        short.append(bool(left_out))
+        found = real(self, cluster, left_out)
+        assert list(found.items()) == [(key, job) for key, job in cluster.pending_jobs.items() if key not in left_out]
         return found
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(dormancy.Dormancy, "awake", awake)
+        patch.setattr(waking.Awake, "among", among)
         yield
     assert any(short)
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from pumice.framework import reason_keys, standings
+from pumice.framework import reason_keys, standings, waking
 from pumice.framework.no_room import NoRoom
 from pumice.framework.reasons import of_queue
 from pumice.framework.subject import equal_tasks
@@ -70,14 +70,12 @@ class Kind(msgspec.Struct):
 class Dormancy:
     """Who lies dormant from cycle to cycle, by kind and by what was said."""
 
-    def __init__(self) -> None:
+    def __init__(self, awake: waking.Awake) -> None:
+        self._awake = awake
         self._kinds: dict[tuple[Hashable, object], Kind] = {}
         self.noted: dict[str, Kind] = {}
         self._delayed: dict[str, Kind] = {}  # those among them that would delay others
         self._rows: dict[int, str] = {}  # who is in which row of the jobs
-        self._awake: dict[str, Job] = {}  # who was so when somebody asked last
-        self._listed = -1  # as far as it is known who waits,
-        self._woken = False  # and whether somebody was woken since
         self._told_anew = 0
         self._position = 0
         self._basis: object = None
@@ -120,7 +118,7 @@ class Dormancy:
         self._position = cluster.group_changes.position
         if basis != self._basis or changed is None or not _may_be_left_out(session):
             self._basis, self._kinds, self.noted, self._delayed, self._rows = basis, {}, {}, {}, {}
-            self._woken = True
+            self._awake.woken = True
         if not self.noted:
             return {}
         self._wake(cluster.dirty_jobs)
@@ -137,20 +135,6 @@ class Dormancy:
         if len(session.announced.standing_plans) < plans:
             self._wake(noted)  # who broke down may have promised them something
         return noted if stand and self.noted else {}
-
-    def awake(self, session: Session) -> dict[str, Job]:
-        """Return who waits and is not left out of the cycle, in the order in which they are listed as waiting: beside those who were awake only who was listed since, unless somebody was woken."""
-        waiting, dormant = session.cluster.pending_jobs, session.findings.dormant
-        listed = session.cluster.listings.latest(self._listed)
-        if listed is None or self._woken or not dormant:
-            keys: Iterable[str] = waiting
-        else:
-            jobs = session.cluster.job_at
-            came = {jobs[row].key: None for row in listed if row in jobs}
-            keys = [*(key for key in self._awake if key not in came), *came]
-        self._listed, self._woken = session.cluster.listings.position, False
-        self._awake = {key: waiting[key] for key in keys if key in waiting and key not in dormant}
-        return self._awake
 
     def begin_plans(self, session: Session) -> None:
         """Let those who plan ahead bring their plans up to date; if one breaks down, everybody is tried in the next cycle."""
@@ -200,7 +184,7 @@ class Dormancy:
             kind = self.noted.pop(key, None)
             self._delayed.pop(key, None)
             if kind is not None:
-                self._woken = True
+                self._awake.woken = True
                 del self._rows[kind.jobs.pop(key).row]
                 kind.orders.pop(key, None)
 
@@ -216,7 +200,9 @@ def _is_uniform(job: Job, task: Task) -> bool:
 
 def of(session: Session) -> Dormancy:
     """Return what is kept from cycle to cycle."""
-    kept = session.lasting.setdefault("dormancy", Dormancy())
+    kept = session.lasting.get("dormancy")
+    if kept is None:
+        kept = session.lasting["dormancy"] = Dormancy(waking.of(session.lasting))
     assert isinstance(kept, Dormancy)  # noqa: S101  nobody else has that name
     return kept
 

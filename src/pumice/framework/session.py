@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, ClassVar, NoReturn, Protocol, TypeVar
 
-from pumice.framework import breakdowns, dormancy, observing
+from pumice.framework import breakdowns, observing, waking
 from pumice.framework.announced import Announced
 from pumice.framework.attempts import Attempt
 from pumice.framework.breakdowns import OPEN, PLAN, Breakdowns, PluginBreakdownError
@@ -116,7 +116,7 @@ class Session(Points):
         roster = Roster(len(configuration.tiers), final_veto=configuration.rules == "kube-batch")
         roster.breakdowns, roster.evaluator = self.breakdowns, evaluator
         self.declare(roster)
-        self.independence: Independence = Independence(self, evaluator)
+        self.independence = Independence(self, evaluator)
 
     @property
     def now(self) -> int:
@@ -267,7 +267,7 @@ class Session(Points):
     @functools.cached_property
     def awake(self) -> dict[str, Job]:
         """The jobs that had pending tasks when the first asked for them, but for those that are left out of the cycle."""
-        return dormancy.of(self).awake(self)
+        return waking.of(self.lasting).among(self.cluster, self.findings.dormant)
 
     def readiness(self, job: Job) -> Callable[[], bool]:
         """Return the question whether a job is ready, for whoever asks it after every step; where minimums count nobody is asked before that is reached."""
