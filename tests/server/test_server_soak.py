@@ -59,6 +59,7 @@ SPARE = {
     "Reporter.meter.placed": job_samples.SPARE,
     "Cache.publisher._retry_pauses._kept": 2,  # of the queues that stay
     "Cache.cluster.job_changes._rows": change_log.LIMIT,
+    "Cache.cluster.listings._rows": change_log.LIMIT,
     "Cache.cluster.group_changes._rows": change_log.LIMIT,
     "Cache.cluster.nodes.by_name": 2,  # of nodes that only pods named, until nodes are put in order again
     "Cache.cluster.nodes.records": 2,

@@ -34,6 +34,7 @@ NOT_COUNTED = (  # what has a bound of its own and fills up to it, or is cleared
     "_histograms",
     "._lines",
     "_changes",
+    ".listings._rows",
     ".evaluator.",
     ".sharing.",
     ".watching._encoded",

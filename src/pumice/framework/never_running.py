@@ -130,6 +130,8 @@ class NeverRunning:
                 # A filter broke down: that says nothing about ever.
                 self._memory.equals.clear()
                 return None
+            if reason is None:
+                self._acquit(job)
             known = memory.verdicts[job.key] = Verdict(job.group, job.version, memory.epoch, reason)
         return known.reason
 

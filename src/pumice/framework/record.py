@@ -126,7 +126,7 @@ class CycleRecord:
             self.journal.drop(said, job)
 
     def begin_policy(self) -> None:
-        """Take back all that was said of jobs as a policy comes into force, be it the same anew, but for failed binds: what it does not say itself is true no more."""
+        """Take back all that was said of jobs as another policy comes into force, but for failed binds: what it does not say itself is true no more."""
         self._verdicts = {source: said for source, said in self._verdicts.items() if source == BIND}
 
     def state(self, job: str, text: str) -> None:

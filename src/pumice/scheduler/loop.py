@@ -70,11 +70,9 @@ class Scheduler:
         sampler = None
         if options.percentage_nodes_to_find > 0:
             sampler = sampling.Sampler(options.minimum_feasible_nodes, options.percentage_nodes_to_find)
-        made = self.engine_type(
+        return self.engine_type(
             configuration, self._registry, self.cache.cluster, sampler, self._observer, taken=options.shortcuts
         )
-        self.cache.record.begin_policy()
-        return made
 
     @property
     def configuration(self) -> Configuration:
@@ -94,6 +92,7 @@ class Scheduler:
     def reconfigure(self, configuration: Configuration) -> None:
         """Use another configuration from the next cycle on."""
         self.engine = self._engine(configuration)
+        self.cache.record.begin_policy()
         self._settled_at = None
 
     def renew(self) -> None:
