@@ -24,11 +24,8 @@ if TYPE_CHECKING:
 
     from pumice.kube.access.connection import Connection
 
-STREAMS = (
-    (300, 60),
-    (60, 20),
-    (600, 20),
-)  # pods a second, and for how many seconds; the last are more than the API server bears
+# Pods a second, and for how many seconds; the last are more than the API server bears.
+STREAMS = ((300, 60), (60, 20), (600, 20))
 NODES = 1000  # to which the floor binds in turn
 SIZES = (1, 1, 4, 1, 16, 1)  # pods of a job, in turn
 SHAPES = 20
