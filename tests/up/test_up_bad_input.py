@@ -11,7 +11,7 @@ import ssl
 import pytest
 from running_cluster import RunningCluster
 
-from testbed import waiting
+from testbed import rude, waiting
 from testbed.waiting import until
 
 PODS = "/api/v1/namespaces/default/pods"
@@ -156,6 +156,19 @@ def test_a_body_without_an_end_is_cut_off(server):
     connected.close()
     assert status == 413
     assert memory(server) - before < 50
+
+
+def test_what_is_no_request_or_ends_amid_itself_fills_no_log(server):
+    before, caller = server.output.read_text(), server.caller
+    head = f"POST {PODS} HTTP/1.1\r\nHost: here\r\nAuthorization: Bearer {caller.token}\r\nContent-Type: application/json\r\n"
+
+    def connect():
+        made = socket.create_connection(("127.0.0.1", caller.port), waiting.PATIENCE)
+        return caller.context.wrap_socket(made, server_hostname="127.0.0.1")
+
+    rude.visit(connect, head.encode())
+    assert caller.answer("GET", "/readyz", timeout=waiting.PATIENCE).status == 200
+    assert server.output.read_text() == before
 
 
 @pytest.mark.parametrize("method", ["TRACE", "OPTIONS", "CONNECT", "FOO"])

@@ -6,6 +6,7 @@ import asyncio
 import base64
 import io
 import json
+import socket
 import ssl
 import threading
 
@@ -21,7 +22,8 @@ from pumice.kube.calls.open_sockets import OpenSockets
 from pumice.server import serving
 from pumice.server.admission import answering, certificates
 from pumice.server.flags.addresses import Address
-from pumice.server.logs.logs import Log
+from pumice.server.logs import logs
+from testbed import rude
 from testbed.waiting import PATIENCE
 from webhooks import webhooks_clock
 
@@ -31,7 +33,7 @@ class Served:
 
     def __init__(self, *, served=rules.RULES, around=None, settings=None, **more):
         self.stream = io.StringIO()
-        self.log = Log(4, stream=self.stream)
+        self.log = logs.Log(4, stream=self.stream)
         self.answering = answering.Answering(
             served, around or objects.known(), settings or RuleSettings(), self.log, **more
         )
@@ -257,3 +259,22 @@ def test_a_new_certificate_is_shown_to_whoever_connects_next_without_a_restart()
             return seen, (await server.post("/jobs/validate", review(objects.job())))[0]
 
     assert asyncio.run(main()) == ([200, "not believed"], 200)
+
+
+def test_what_is_no_request_or_ends_amid_itself_fills_no_log():
+    async def main():
+        async with Served() as server:
+            logs.adopt_libraries(server.log)
+
+            def connect():
+                host, port = server.url.removeprefix("https://").rsplit(":", 1)
+                made = socket.create_connection((host, int(port)), PATIENCE)
+                return server.trusted.wrap_socket(made, server_hostname="127.0.0.1")
+
+            head = b"POST /jobs/validate HTTP/1.1\r\nHost: here\r\nContent-Type: application/json\r\n"
+            await asyncio.to_thread(rude.visit, connect, head)
+            status, _ = await server.post("/jobs/validate", review(objects.job()))
+            return status, server.stream.getvalue()
+
+    status, told = asyncio.run(main())
+    assert (status, [line for line in told.splitlines() if 'msg="let in"' not in line]) == (200, [])

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 from aiohttp import web
 
+from pumice import client_faults
 from pumice.apiserver import answers, discovery, objects, openapi, statuses
 from pumice.apiserver.access import attributes, impersonation
 from pumice.sim import errors
@@ -44,6 +45,7 @@ class Server:
 
     async def start(self, host: str, port: int, files: Files | None) -> int:
         """Listen; returns the port."""
+        client_faults.leave_out()
         self._runner = web.ServerRunner(
             # Bodies are not inflated: a few bytes would become as much as anybody likes while others wait, and no client deflates them.
             web.Server(self.answer, access_log=None, keepalive_timeout=75.0, auto_decompress=False)

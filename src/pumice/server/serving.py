@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from aiohttp import web
 
+from pumice import client_faults
 from pumice.server import handshakes
 from pumice.server.flags import addresses
 from pumice.server.logs import logs, verbosity
@@ -140,6 +141,7 @@ class Listener:
 
     async def start(self, address: addresses.Address, context: ssl.SSLContext | None) -> addresses.Address:
         """Listen; returns where, with the port that was found if any would do."""
+        client_faults.leave_out()
         await self._runner.setup()
         self._listening = await asyncio.get_running_loop().create_server(
             self._admit, address.host, address.port, start_serving=context is None

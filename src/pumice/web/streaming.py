@@ -54,10 +54,10 @@ class Stream:
         if seen is None:
             return guarding.refused(HTTPStatus.BAD_REQUEST, "since: a version of the scene is a whole number")
         response = web.StreamResponse(headers=_HEADERS)
-        await response.prepare(request)
         connection: object = request.protocol
         self.watchers.add(connection)
         try:
+            await response.prepare(request)
             await self._send(response, looker, seen)
         except (ConnectionError, TimeoutError):
             # Whoever does not read is cut off; the page says so, connects again and catches up.
