@@ -106,18 +106,18 @@ class Soak:
         made.oracle.judge(made.loop.now - QUIET)
         assert not made.oracle.broken, made.oracle.broken[:3]
         assert not self.left(), self.left()[:10]
-        found = {
+        made.oracle.forget()
+        made.lines.clear()
+        return {
             "hour": round(made.loop.now / HOUR, 2),
             **{part: sum(sizes.values()) for part, sizes in self.containers().items()},
             "timers and tasks": self._timers_and_tasks(),
             "connections": len(made.host.open),
             "bytes on disk": sum(each.stat().st_size for each in Path(self._folder).rglob("*") if each.is_file()),
+            "blocks in use": _in_use(),
             "MB in memory": round(_resident() / 1e6, 1),
             "lines in logs": self._take_lines(),
         }
-        made.oracle.forget()
-        made.lines.clear()
-        return found
 
     def left(self):
         """Give the jobs and pods that are there: whatever was asked for can be had, so all have run and are gone once it is calm."""
@@ -202,8 +202,14 @@ def slope(samples, part):
     return 24 * grows, mean
 
 
+def _in_use():
+    """Give how many pieces of memory Python has in use once garbage is collected: what leaks stays among them, whatever was used at a peak."""
+    gc.collect()
+    return sys.getallocatedblocks()
+
+
 def _resident():
-    """Give the memory of this process, in bytes."""
+    """Give the memory of this process, in bytes: as much as was ever in use at a time, and what lies between."""
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return pages * resource.getpagesize()
 
@@ -237,7 +243,6 @@ def _soak(options, folder):
     while made.world.loop.now < options.days * 24 * HOUR and time.monotonic() - began < options.hours * HOUR:
         made.work(options.every * HOUR)
         samples.append(made.sample())
-        gc.collect()
         print(  # noqa: T201
             f"{time.monotonic() - began:.0f} s: {made.jobs} jobs, {made.faults} faults, {json.dumps(samples[-1])}",
             flush=True,
