@@ -10,7 +10,7 @@ from builders import Desk, group, node, pod, queue
 from pumice.actions.placing import turn_order, waiting_tasks
 from pumice.framework import observing
 from pumice.framework.plugin import Plugin
-from pumice.framework.reads import NOTHING
+from pumice.framework.reads import NOTHING, Reads
 
 # -- many turns of one queue -----------------------------------------------------------------------------------
 
@@ -225,6 +225,46 @@ def test_a_member_that_is_refused_for_what_he_is_keeps_none_of_his_equals_out():
     desk = Desk(TEXT % "licensed", Licensed).feed(node("n", "9"), group("g", 2, phase="Inqueue"))
     desk.feed(*(pod(f"g-{i}", "g", cpu="1", labels={} if i else {"app": "x"}) for i in range(4))).cycle()
     assert sorted(desk.world.binds) == ["g-1", "g-2", "g-3"]
+
+
+def held(cluster):
+    return [task for job in cluster.jobs.values() for task in job.tasks.values() if task.node is not None]
+
+
+NO_FOURTH = {
+    Reads.OTHER_NODES: lambda cluster: len(held(cluster)) >= 3,
+    Reads.TASKS: lambda cluster: sum(len(each.tasks) for each in cluster.nodes.records) >= 3,
+    Reads.COLUMNS: lambda cluster: cluster.nodes.view().idle[:, 0].sum() <= 18000 - 3000,
+}
+WAITING = {
+    "a gang of five": ([(5, 5)], 0),
+    "five, of whom one is enough": ([(5, 1)], 3),
+    "five, of whom two are enough": ([(5, 2)], 3),
+    "five alone": ([(1, 1)] * 5, 3),
+    "pairs": ([(2, 2)] * 3, 2),
+    "pairs and two alone": ([(2, 2)] * 2 + [(1, 1)] * 2, 3),
+}
+
+
+@pytest.mark.parametrize("memory", ["1Gi", None], ids=["equal", "each another"])
+@pytest.mark.parametrize("waiting", WAITING)
+@pytest.mark.parametrize("reads", NO_FOURTH)
+def test_who_says_before_nodes_are_looked_at_what_placements_change_is_asked_about_each_of_them(reads, waiting, memory):
+    class Licences(Plugin):
+        name = "licences"
+        points = frozenset({"PrePredicate"})
+
+        def open(self, session):
+            cluster = session.cluster
+            session.pre_predicate.add(lambda _: "no licence" if NO_FOURTH[reads](cluster) else None, reads=reads)
+
+    groups, wanted = WAITING[waiting]
+    desk = Desk(TEXT % "licences", Licences).feed(node("n0", "9"), node("n1", "9"))
+    for g, (count, minimum) in enumerate(groups):
+        desk.feed(group(f"g{g}", minimum, phase="Inqueue"))
+        desk.feed(*(pod(f"g{g}-{i}", f"g{g}", cpu="1", memory=memory or f"{1 + g + i}Gi") for i in range(count)))
+    desk.cycle()
+    assert len(desk.world.binds) == wanted
 
 
 @pytest.mark.parametrize(("rules", "bound"), [("", ["half-1"]), ("compatibility: volcano", ["first-0", "first-1"])])

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from pumice.framework.handlers import Handlers
 
 SINGLE = Reads.TASK | Reads.JOB | Reads.QUEUE | Reads.TIME
+# What a placement changes: what somebody says before nodes are looked at, and bases on it, holds until the next placement.
+PASSING = Reads.COLUMNS | Reads.TASKS | Reads.OTHER_NODES
 # Where three functions share a tier, two may agree on nobody and the third decide alone.
 VOICES = 2
 
@@ -106,12 +108,12 @@ class Independence:
     @property
     def equals_share_answers(self) -> bool:
         """Whether nodes answer alike about pods of one likeness, whosever they are and whenever they ask."""
-        return not (self._nodes.tells_subjects_apart or self._refusals_read & SINGLE)
+        return not (self._nodes.tells_subjects_apart or self._refusals_pass or self._refusals_read & SINGLE)
 
     @property
     def siblings_share_answers(self) -> bool:
         """Whether nodes answer alike about pods of one likeness in one job."""
-        return not (self._nodes.tells_tasks_apart or self._refusals_read & Reads.TASK)
+        return not (self._nodes.tells_tasks_apart or self._refusals_pass or self._refusals_read & Reads.TASK)
 
     @property
     def nodes_are_chosen_by_scores(self) -> bool:
@@ -121,7 +123,12 @@ class Independence:
     @functools.cached_property
     def refusals_go_by_shape(self) -> bool:
         """Whether what is asked before nodes are looked at depends on nothing but the shape of a pod."""
-        return not any(each.reads & SINGLE for each in self._session.pre_predicate)
+        return not any(each.reads & (SINGLE | PASSING) for each in self._session.pre_predicate)
+
+    @functools.cached_property
+    def _refusals_pass(self) -> bool:
+        """Whether what is asked before nodes are looked at has to be asked again after each placement."""
+        return any(each.reads & PASSING for each in self._session.pre_predicate)
 
     @functools.cached_property
     def _refusals_read(self) -> Reads:
