@@ -290,7 +290,7 @@ class Evaluation:
         nodes = evaluator.table.view(None, released=True)
         passed = np.ones(len(nodes), dtype=np.bool_)
         for function, answer in answers(evaluator.functions.filters, self.subject, nodes, evaluator.reasons):
-            stays = function.own_queue and not own_queue
+            stays = not function.is_moved or (function.own_queue and not own_queue)
             passed &= answer == 0 if stays else evaluator.reasons.curable[answer]
         return passed
 

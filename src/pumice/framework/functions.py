@@ -96,6 +96,11 @@ class NodeFunction(Registered[[Subject, Nodes], V], Generic[V]):
         """Whether many subjects are worked out at once: nothing but amounts decides, and it can be asked about many."""
         return self.many is not None and self.bits == COLUMNS
 
+    @property
+    def is_moved(self) -> bool:
+        """Whether anybody's coming or going may change its answers; where not, evicting cures none of them, whatever their code."""
+        return bool(self.bits & (LOCAL | OTHER_NODES))
+
     def is_stepwise(self, subject: Subject) -> bool:
         """Tell whether a placement may change the answers to equal subjects."""
         return self.steady is None or not self.steady(subject)

@@ -8,6 +8,8 @@ from enum import Flag, auto
 class Reads(Flag):
     """What an answer about nodes depends on: its cache key and its invalidation.
 
+    A filter that looks at what the subject asks for declares COLUMNS: where it declares less, subjects of equal constraints share its answers.
+
     JOB and QUEUE mean who they are and what their objects say. Whoever reads what they hold, which every placement changes, declares
     OTHER_NODES. An answer of None ("this is not for me") may depend on the subject and on Node objects only, unless OTHER_NODES is declared.
 

@@ -140,7 +140,7 @@ class Census:
                         reason.text,
                         rows,
                         plugin=reason.plugin,
-                        curable=bool(reasons.curable[number]),
+                        curable=function.is_moved and bool(reasons.curable[number]),
                         details=self._details(function, rows),
                     )
                 )
