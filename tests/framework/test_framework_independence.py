@@ -148,7 +148,7 @@ PROTECTIONS = [  # reads, by pod or queue, stays, goes by queue, counts eviction
     (QUEUE, True, True, True, False),
     (QUEUE | TASK, False, False, False, False),
     (OTHERS, False, False, False, True),
-    (OTHERS | QUEUE, False, False, False, False),
+    (OTHERS | QUEUE, False, False, False, True),
     (OTHERS | TASK, False, False, False, True),
     (JOB, False, True, False, False),
     (TIME, False, True, False, False),

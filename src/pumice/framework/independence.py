@@ -265,8 +265,8 @@ def looks_at_pods(function: Declared) -> bool:
 
 
 def counts_evictions(function: Declared) -> bool:
-    """Tell a protection that counts who goes, anywhere, from those that look at one pod and from queues, which judge what goes together once."""
-    return bool(function.reads & Reads.OTHER_NODES) and not function.reads & Reads.QUEUE
+    """Tell a protection that counts who goes, anywhere, from those that look at one pod and from those of queues, which judge what goes together once."""
+    return bool(function.reads & Reads.OTHER_NODES)
 
 
 def stays_with_its_basis(function: Based) -> bool:
