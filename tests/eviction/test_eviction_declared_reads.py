@@ -16,6 +16,7 @@ from drawing import drawn
 from pumice.cache.effects import Bind, Evict
 from pumice.framework.plugin import Plugin
 from pumice.framework.reads import EVERYTHING, NOTHING, Reads
+from pumice.framework.reasons import Invalid
 
 VOTING = (Reads.TASK, Reads.JOB, Reads.QUEUE, Reads.COLUMNS, Reads.OTHER_NODES)
 READ = {
@@ -23,6 +24,9 @@ READ = {
     "reclaimable": VOTING,
     "protection": (Reads.TASK, Reads.OTHER_NODES),
     "allocatable": (Reads.QUEUE, Reads.JOB),
+    "job_starving": (Reads.JOB, Reads.QUEUE),
+    "job_valid": (Reads.JOB, Reads.QUEUE),
+    "overused": (Reads.QUEUE,),
 }
 
 
@@ -45,13 +49,15 @@ class Opinionated(Plugin):
     """Has a mind of its own at some points, each of which reads what `wishes` says; it tells of that, or says that it reads everything."""
 
     name = "opinionated"
-    points = frozenset({"Preemptable", "Reclaimable", "Protection", "Allocatable"})
+    points = frozenset(
+        {"Preemptable", "Reclaimable", "Protection", "Allocatable", "JobStarving", "JobValid", "Overused"}
+    )
     wishes, honest = {}, True
 
     def open(self, session):
         self.cluster = session.cluster
         for point, (seed, reads) in self.wishes.items():
-            kind = "vote" if point.endswith("able") and point != "allocatable" else point
+            kind = "vote" if point in ("preemptable", "reclaimable") else point
             function = functools.partial(getattr(self, kind), seed, reads)
             getattr(session, point).add(function, reads=reads if self.honest else EVERYTHING)
 
@@ -88,6 +94,25 @@ class Opinionated(Plugin):
         who = (seed, queue.name, demand.tasks[0].job.key if Reads.JOB in reads else "")
         held = self.pods_of(queue.name) + len(demand.tasks)
         return "has an opinion" if Reads.QUEUE in reads and held > 4 + drawn_by(*who) % 20 else None
+
+    def about(self, seed, reads, job):
+        """Give what may be known of a job, and whether its queue holds little, if that may be known."""
+        tasks = [(task.priority, asked(task)) for task in job.tasks.values()]
+        known = (seed, job.priority, job.min_member, tasks[:1], len(tasks), job.key if Reads.JOB in reads else "")
+        limit = drawn_by("limit", seed, job.queue) % 12
+        return drawn_by(*known), Reads.QUEUE in reads and self.pods_of(job.queue) <= limit
+
+    def job_starving(self, seed, reads, job):
+        number, little = self.about(seed, reads, job)
+        return number % 4 > 0 or little
+
+    def job_valid(self, seed, reads, job):
+        number, _ = self.about(seed, reads, job)
+        return Invalid("Opinion", "has an opinion") if number % 8 == 0 else None
+
+    def overused(self, seed, reads, queue):
+        held, limit = self.pods_of(queue.name), 4 + drawn_by(seed, queue.name) % 30
+        return "has an opinion" if Reads.QUEUE in reads and held > limit else None
 
 
 def wishes(pick):
