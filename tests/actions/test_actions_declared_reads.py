@@ -37,23 +37,31 @@ def who(reads, seed, subject):
     )
 
 
+def label(task):
+    return task.pod.metadata.labels.get("app", "")
+
+
 def held(cluster):
     return sum(job.tally.ready for job in cluster.jobs.values())
 
 
 class Peculiar(Plugin):
-    """Has its own mind at three points, each of which reads what `wishes` says; it tells of that, or says that it reads everything."""
+    """Has its own mind at three points, each of which reads what `wishes` says, and maybe a label that it names; it tells of that, or says that it reads everything."""
 
     name = "peculiar"
     points = frozenset({"PrePredicate", "Predicate", "NodeOrder"})
-    wishes, honest = {}, True
+    wishes, honest, names = {}, True, False
 
     def open(self, session):
         self.cluster = session.cluster
         self.reason = session.reason(self.name, Code.UNSCHEDULABLE, "peculiar")
         for point, (seed, reads) in self.wishes.items():
             function = functools.partial(getattr(self, point), seed, reads)
-            getattr(session, point).add(function, reads=reads if self.honest else EVERYTHING)
+            apart = {"apart": lambda subject: label(subject.task)} if self.names and point != "pre_predicate" else {}
+            how = {"reads": reads, **apart} if self.honest else {"reads": EVERYTHING}
+            getattr(session, point).add(function, **how)
+        if self.names:
+            session.divide_runs(label)
 
     def is_over(self, reads, known, cpu, tasks):
         """Tell whether as much as is read of what placements change is too much: whoever is refused stays so until somebody goes."""
@@ -72,7 +80,7 @@ class Peculiar(Plugin):
         return "peculiar" if over else None
 
     def predicate(self, seed, reads, subject, nodes):
-        known = who(reads, seed, subject)
+        known = (*who(reads, seed, subject), label(subject.task) if self.names else "")
         found = np.zeros(len(nodes), dtype=np.int16)
         for place, each in enumerate(nodes.records()):
             node = each.name if Reads.NODE in reads else ""
@@ -82,7 +90,7 @@ class Peculiar(Plugin):
         return found
 
     def score(self, seed, reads, subject, nodes):
-        known = who(reads, seed, subject)
+        known = (*who(reads, seed, subject), label(subject.task) if self.names else "")
         found = np.zeros(len(nodes), dtype=np.int64)
         for place, each in enumerate(nodes.records()):
             read = (
@@ -115,7 +123,8 @@ def decisions(text, waves, plugin):
 @given(pick=ANYTHING)
 def test_what_functions_say_that_they_read_changes_no_decision(pick):
     text, waves, minds = configuration(pick, "peculiar"), world(pick), wishes(pick)
-    honest, shy = (type("Peculiar", (Peculiar,), {"wishes": minds, "honest": each}) for each in (True, False))
+    has = {"wishes": minds, "names": pick.random() < 0.3}
+    honest, shy = (type("Peculiar", (Peculiar,), {**has, "honest": each}) for each in (True, False))
     assert decisions(text, waves, honest) == decisions(text, waves, shy), minds
 
 
@@ -145,3 +154,24 @@ def test_nobody_is_evicted_against_a_filter_that_nobody_s_going_changes(reads, r
     desk.feed(pod("old-0", "old", cpu="2", node="n"), pod("old-1", "old", cpu="2", node="n"))
     desk.feed(group("g", 1, phase="Inqueue", priorityClassName="high"), pod("g-0", "g", cpu="2", priority=9)).cycle()
     assert desk.world.evictions == ([] if refuses else ["old-1"])
+
+
+@pytest.mark.parametrize("reads", [NOTHING, Reads.NODE, Reads.COLUMNS, Reads.TASKS, Reads.OTHER_NODES], ids=str)
+def test_a_filter_that_names_a_label_answers_by_it_whatever_else_it_reads(reads):
+    class Choosy(Plugin):
+        name = "choosy"
+        points = frozenset({"Predicate"})
+
+        def open(self, session):
+            reason = session.reason(self.name, Code.UNRESOLVABLE, "not this one")
+            session.predicate.add(
+                lambda subject, nodes: np.full(len(nodes), reason * (label(subject.task) == "x"), dtype=np.int16),
+                reads=reads,
+                apart=lambda subject: label(subject.task),
+            )
+
+    desk = Desk(PREEMPT.replace("sulking", "choosy"), Choosy).feed(node("n", "9"))
+    for i, app in enumerate("yxyx"):
+        desk.feed(group(f"g{i}", 1, phase="Inqueue"), pod(f"g{i}-0", f"g{i}", cpu="1", labels={"app": app}))
+    desk.cycle()
+    assert sorted(desk.world.binds) == ["g0-0", "g2-0"]

@@ -332,9 +332,10 @@ class Functions:
 
     def __init__(self, filters: Filters, scores: Scores) -> None:
         self.filters = filters.registered()
-        self.filters_static = [f for f in self.filters if not f.bits & (LOCAL | OTHER_NODES | SINGLE)]
+        here = [f for f in self.filters if not f.bits & OTHER_NODES]
+        self.filters_static = [f for f in here if f.apart is None and not f.bits & (LOCAL | SINGLE)]
+        self.filters_local = [f for f in here if f.apart is not None or f.bits & (LOCAL | SINGLE)]
         self.filters_global = [f for f in self.filters if f.bits & OTHER_NODES]
-        self.filters_local = [f for f in self.filters if f.bits & (LOCAL | SINGLE) and not f.bits & OTHER_NODES]
         asked = scores.registered()
         plain = [f for f in asked if f.normalise is None and f.follow is None]
         self.scores_static = [f for f in plain if not f.bits & ~NODE]
