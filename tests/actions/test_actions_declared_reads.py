@@ -45,12 +45,18 @@ def held(cluster):
     return sum(job.tally.ready for job in cluster.jobs.values())
 
 
+def to_scale(raw):
+    """Give the best of some nodes 100 points and the worst none, in whole points."""
+    span = raw.max() - raw.min()
+    return (raw - raw.min()) * 100 // span if span else np.zeros(len(raw))
+
+
 class Peculiar(Plugin):
     """Has its own mind at three points, each of which reads what `wishes` says, and maybe a label that it names; it tells of that, or says that it reads everything."""
 
     name = "peculiar"
     points = frozenset({"PrePredicate", "Predicate", "NodeOrder"})
-    wishes, honest, names = {}, True, False
+    wishes, honest, names, compares = {}, True, False, False
 
     def open(self, session):
         self.cluster = session.cluster
@@ -58,7 +64,8 @@ class Peculiar(Plugin):
         for point, (seed, reads) in self.wishes.items():
             function = functools.partial(getattr(self, point), seed, reads)
             apart = {"apart": lambda subject: label(subject.task)} if self.names and point != "pre_predicate" else {}
-            how = {"reads": reads, **apart} if self.honest else {"reads": EVERYTHING}
+            scale = {"normalise": to_scale} if self.compares and point == "score" else {}
+            how = {"reads": reads, **apart, **scale} if self.honest else {"reads": EVERYTHING, **scale}
             getattr(session, point).add(function, **how)
         if self.names:
             session.divide_runs(label)
@@ -123,7 +130,7 @@ def decisions(text, waves, plugin):
 @given(pick=ANYTHING)
 def test_what_functions_say_that_they_read_changes_no_decision(pick):
     text, waves, minds = configuration(pick, "peculiar"), world(pick), wishes(pick)
-    has = {"wishes": minds, "names": pick.random() < 0.3}
+    has = {"wishes": minds, "names": pick.random() < 0.3, "compares": pick.random() < 0.4}
     honest, shy = (type("Peculiar", (Peculiar,), {**has, "honest": each}) for each in (True, False))
     assert decisions(text, waves, honest) == decisions(text, waves, shy), minds
 
