@@ -44,10 +44,10 @@ def caught(function, *args):
     raise AssertionError(f"{function} does not break down")
 
 
-def noted(function, error=None, made=None, about="", point="Somewhere", plugin="p"):
+def noted(function, error=None, made=None, about="", point="Somewhere"):
     """Note that a function broke down; gives what is known of it."""
     made = made or Breakdowns()
-    return made.note(plugin, point, function, error or caught(function), about).breakdown
+    return made.note("p", point, function, error or caught(function), about).breakdown
 
 
 @functools.wraps(fails)
@@ -86,6 +86,18 @@ def test_what_is_no_function_is_told_by_its_type_and_by_where_it_broke_down():
     assert (noted(Callable(), bare).routine, noted(Callable(), bare).place) == ("Callable", "")
     assert str(noted(Callable(), bare)) == "plugin p broke down at Somewhere (Callable): ValueError: never raised"
     assert (noted(fails, bare).routine, noted(fails, bare).place) == ("fails", f"{HERE}{fails.__code__.co_firstlineno}")
+
+
+def test_whoever_wrote_a_function_is_found_below_what_was_wrapped_around_it():
+    bare = ValueError("never raised")
+
+    def keeps(*_):
+        """Has an attribute of the name that a partial function has."""
+
+    keeps.func = fails
+    name = "test_whoever_wrote_a_function_is_found_below_what_was_wrapped_around_it.keeps"
+    for function in (keeps, functools.partial(keeps), Rest(functools.partial(keeps), {}, Breakdowns(), 0)):
+        assert noted(function, bare).routine == name
 
 
 def test_a_function_of_another_file_is_told_by_the_last_that_is_not_the_framework_s():
@@ -162,11 +174,12 @@ def test_a_function_rests_twice_as_long_each_time_about_whom_it_breaks_down_and_
         assert made.resting("p", "Somewhere", reads_json) == made.resting("q", "Somewhere", fails) == {}
         if "a/j" in resting:
             assert resting["a/j"].resting
-            assert [str(each) for each in made.unasked()] == [str(resting["a/j"])]
+            assert [(str(each), each.resting) for each in made.unasked()] == [(str(resting["a/j"]), True)]
             made.note("p", "Somewhere", fails, PluginBreakdownError(resting["a/j"]), "a/j")
             assert (made.unasked(), list(made.blamed)) == ([], ["a/j"])
             assert [each.resting for each in made.found.values()] == [True]
         else:
+            assert made.unasked() == []
             noted(fails, made=made, about="a/j")
             rests.append(cycle)
         made.end()
