@@ -69,6 +69,9 @@ def applied(**spec):
 REQUESTS = [
     ("POST", PODS, POD, ""),
     ("POST", PODS, POD, ""),
+    ("POST", PODS, having(POD, "metadata.generateName", "p-"), ""),
+    ("POST", MAPS, {"metadata": {"name": "stated", "generateName": "made-up-"}}, ""),
+    ("POST", MAPS, {"metadata": {"name": "stated", "generateName": "made-up-"}}, ""),
     ("GET", f"{PODS}/p", None, ""),
     ("GET", f"{PODS}/nope", None, ""),
     ("POST", PODS, having(POD, "spec.containers", []), ""),

@@ -14,6 +14,7 @@ MOST_TIMERS = 150
 MOST_LINES = 40  # of its log, and as many more as there were faults
 MOST_REPEATED = 25  # of one write, word for word, within a second: whoever is refused waits longer each time
 SETTLED = 35.0  # seconds of fair weather after which everybody knows what was written
+HEARD = 0.01  # seconds after which everybody has heard of a change then
 
 
 class Economy:
@@ -26,13 +27,17 @@ class Economy:
         self.fair_since = None
         self._unreadable = set()
         self._repeated = {}  # when each write was sent of late, by its words
+        self._changed = {}  # when each object changed last
 
     def sent(self, process, method, path, data):
         """Hear of a write of a program."""
         self._repeats((process, data))
         if method != "PATCH" or self.fair_since is None or self._world.loop.now < self.fair_since + SETTLED:
             return
-        current = self._find(path)
+        key = self._key(path)
+        current = self._world.store.find(key) if key else None
+        if self._changed.get(key, 0.0) + HEARD > self._world.loop.now:
+            return  # two had the same to say at once
         body = data.partition(b"\r\n\r\n")[2]
         if current is not None and body and _holds(current, json.loads(body)):
             self._complain("empty", f"{process} writes to {path[:100]} what is there: {body[:300].decode()}")
@@ -49,9 +54,11 @@ class Economy:
     def forget(self):
         """Forget what was sent, where there is no end to what happens."""
         self._repeated.clear()
+        self._changed.clear()
 
     def seen(self, key, manifest):
         """Hear of an object that was stored."""
+        self._changed[key] = self._world.loop.now
         problem = self._reader.problem(key.kind, manifest)
         if problem and problem not in self._unreadable:
             self._unreadable.add(problem)
@@ -72,15 +79,15 @@ class Economy:
                 if count > most:
                     self._complain("bounds", f"{program.name} has {count} {what}, more than {most}")
 
-    def _find(self, path):
-        """Find the object that a path names, its status too."""
+    def _key(self, path):
+        """Tell which object a path names, its status too."""
         parts = path.partition("?")[0].strip("/").split("/")
         parts = parts[2:] if parts[0] == "api" else parts[3:]
         namespace = ""
         if parts[0] == "namespaces" and len(parts) > 2:
             namespace, parts = parts[1], parts[2:]
         kind = next((each for each in self._world.store.known_kinds() if each.plural == parts[0]), None)
-        return self._world.store.find(Key(kind, namespace, parts[1])) if kind and len(parts) > 1 else None
+        return Key(kind, namespace, parts[1]) if kind and len(parts) > 1 else None
 
 
 def _holds(present, body):

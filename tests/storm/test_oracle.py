@@ -12,7 +12,7 @@ from pumice.kube.writes import evicting
 from pumice.model import nodes
 from pumice.plugins.predicates.devices import pools
 from pumice.sim.identity import Key
-from tests.storm import device_objects, extended, life, objects, oracle, program, structs, telling, world
+from tests.storm import device_objects, economy, extended, life, objects, oracle, program, structs, telling, world
 
 
 @pytest.fixture
@@ -213,6 +213,8 @@ def test_a_write_that_changes_nothing_in_fair_weather_is_seen(made):
         made.oracle.sent("sched-a#1", head + json.dumps(body).encode(), "")
         return rules(made)
 
+    assert sent({"status": {"phase": "Pending"}}) == []  # nobody has heard of the pod
+    made.loop.now += economy.HEARD
     assert sent({"status": {"phase": "Running"}}) == []
     assert sent({"status": {"conditions": [{"type": "PodScheduled"}]}}) == []
     assert sent({"status": {"phase": "Pending", "nominatedNodeName": None}}) == ["empty"]

@@ -79,7 +79,7 @@ class Writing:
     ) -> Asking[Mapping[str, Any]]:
         """Create an object and give it as it is stored."""
         resource = target.resource
-        new, namespace = self._begun(target, body, options, warnings, defaulted=not applied)
+        new, namespace, generated = self._begun(target, body, options, warnings, defaulted=not applied)
         if resource.has_status and resource.kind_name not in _STATUS_AT_CREATION:
             new.pop("status", None)
         filled = managed.filled_by_server(new, resource.kind_name)
@@ -87,8 +87,7 @@ class Writing:
         if applied:
             applying.created(new, resource.node, writer)
         self.rules.default(new, resource)
-        volcano_rules, generated = self.passing.volcano_rules, _is_generated(new, target)
-        if volcano_rules is not None:
+        if (volcano_rules := self.passing.volcano_rules) is not None:
             new = volcano_rules.completed(new, resource, namespace)
         asks = self.passing.asks("CREATE", target, options)
         if asks:
@@ -121,7 +120,8 @@ class Writing:
             if self._store.find(key) is None:
                 break
             if not generated or attempt == _ATTEMPTS - 1:
-                raise statuses.already_exists(resource.plural, resource.group, name)
+                made_up = bool(new["metadata"].get("generateName"))
+                raise statuses.already_exists(resource.plural, resource.group, name, may_be_made_up=made_up)
             new["metadata"]["name"] = generate(new["metadata"]["generateName"])
         if resource.kind is kinds.POD:
             defaults.mark_gated(new, self.stamp())
@@ -151,25 +151,27 @@ class Writing:
         metadata["namespace"] = target.namespace
         return target.namespace
 
-    def _begun(self, target: Target, body: Any, options: Options, warnings: list[str], *, defaulted: bool = True) -> tuple[Document, str]:  # fmt: skip
-        """Read what is to be created, without what only the server writes; returns it with its name, and its namespace."""
+    def _begun(self, target: Target, body: Any, options: Options, warnings: list[str], *, defaulted: bool = True) -> tuple[Document, str, bool]:  # fmt: skip
+        """Read what is to be created, without what only the server writes; returns it with its name, its namespace, and whether the name was made up."""
         return self._started(target, conformity.decoded(body, target.resource, options, warnings, defaulted=defaulted))
 
-    def _started(self, target: Target, new: Document) -> tuple[Document, str]:
+    def _started(self, target: Target, new: Document) -> tuple[Document, str, bool]:
         metadata = new["metadata"]
         if metadata.get("resourceVersion"):
             raise statuses.bad_request("resourceVersion should not be set on objects to be created")
         for field in _SERVER_OWNED:
             metadata.pop(field, None)
         namespace = self._home(metadata, target)
-        self._name(metadata, target)
-        return new, namespace
+        return new, namespace, self._name(metadata, target)
 
-    def _name(self, metadata: Document, target: Target) -> None:
-        if target.name:
-            metadata["name"] = target.name
-        elif not metadata.get("name") and metadata.get("generateName"):
+    def _name(self, metadata: Document, target: Target) -> bool:
+        """Name a new object; tells whether the name was made up, so that another one may be if it is taken."""
+        generated = not target.name and not metadata.get("name") and bool(metadata.get("generateName"))
+        if generated:
             metadata["name"] = generate(metadata["generateName"])
+        elif target.name:
+            metadata["name"] = target.name
+        return generated
 
     def create_pod(self, target: Target, data: bytes, options: Options, warnings: list[str]) -> Mapping[str, Any]:
         """Create a pod out of JSON that no webhook is asked about."""
@@ -187,9 +189,9 @@ class Writing:
             return (yield from self.creating(target, whole, options, warnings, raw=raw))
         resource = target.resource
         if pod_specs.is_plain(body):
-            new, namespace = self._started(target, conformity.plain(body, resource))
+            new, namespace, generated = self._started(target, conformity.plain(body, resource))
         else:
-            new, namespace = self._begun(target, body, options, warnings)
+            new, namespace, generated = self._begun(target, body, options, warnings)
         metadata = new["metadata"]
         new |= {"spec": known.spec, "status": {"phase": "Pending", "qosClass": known.quality}}
         if found := validity.metadata(new, "Pod") + kind_rules.owner_problems(new):
@@ -198,7 +200,7 @@ class Writing:
         self._admission.charge(new, resource, namespace)
         fields = known.fields(metadata, resource.node)
         metadata["managedFields"] = [self._writer(resource, options, "").entry("Update", fields, shared=True)]
-        return self._adopt(new, resource, namespace, options, generated=bool(metadata.get("generateName")))
+        return self._adopt(new, resource, namespace, options, generated=generated)
 
     def _may_share(self, target: Target, options: Options) -> bool:
         """Tell whether nobody but the server has a say about a new pod; whoever else has one is asked about each."""
@@ -426,11 +428,6 @@ class Writing:
         if second != self._stamped[0]:
             self._stamped = (second, timestamp.format_timestamp(second * 1_000_000))
         return self._stamped[1]
-
-
-def _is_generated(new: Document, target: Target) -> bool:
-    """Tell whether the name of a new object is made up, so that another one may be."""
-    return bool(new["metadata"].get("generateName")) and not target.name
 
 
 def _keep_owned(new: Document, old: Mapping[str, Any]) -> None:
