@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import zlib
 
 import numpy as np
 import pytest
@@ -11,18 +10,13 @@ from hypothesis import given, settings
 from test_actions_drafted import ANYTHING, configuration, decide, world
 
 from builders import Desk, group, node, pod, priority_class
-from drawing import drawn
+from drawing import drawn, number_by
 from pumice.framework.plugin import Plugin
 from pumice.framework.reads import EVERYTHING, NOTHING, Reads
 from pumice.framework.reasons import Code
 
 READ = (Reads.NODE, Reads.COLUMNS, Reads.TASKS, Reads.OTHER_NODES, Reads.TASK, Reads.JOB, Reads.QUEUE)
 MILLION = 1 << 20
-
-
-def drawn_by(*parts):
-    """Give a number that looks like any and depends on nothing but the parts."""
-    return zlib.crc32(repr(parts).encode())
 
 
 def who(reads, seed, subject):
@@ -72,7 +66,7 @@ class Peculiar(Plugin):
 
     def is_over(self, reads, known, cpu, tasks):
         """Tell whether as much as is read of what placements change is too much: whoever is refused stays so until somebody goes."""
-        limit = drawn_by("limit", *known)
+        limit = number_by("limit", *known)
         return (
             (Reads.COLUMNS in reads and cpu > 2000 + limit % 6000)
             or (Reads.TASKS in reads and tasks > 1 + limit % 9)
@@ -83,7 +77,7 @@ class Peculiar(Plugin):
         known, table = who(reads, seed, subject), self.cluster.nodes
         nodes = [each.name for each in table.records] if Reads.NODE in reads else ()
         cpu, tasks = int(table.view().used[:, 0].sum()), sum(len(each.tasks) for each in table.records)
-        over = drawn_by(*known, nodes) % 8 == 0 or self.is_over(reads, known, cpu // 4, tasks // 4)
+        over = number_by(*known, nodes) % 8 == 0 or self.is_over(reads, known, cpu // 4, tasks // 4)
         return "peculiar" if over else None
 
     def predicate(self, seed, reads, subject, nodes):
@@ -93,7 +87,7 @@ class Peculiar(Plugin):
             node = each.name if Reads.NODE in reads else ""
             tasks = len(each.tasks) if Reads.TASKS in reads else 0
             over = self.is_over(reads, known, int(nodes.used[place, 0]), tasks)
-            found[place] = self.reason if over or drawn_by(*known, node) % 4 == 0 else 0
+            found[place] = self.reason if over or number_by(*known, node) % 4 == 0 else 0
         return found
 
     def score(self, seed, reads, subject, nodes):
@@ -106,7 +100,7 @@ class Peculiar(Plugin):
                 len(each.tasks) if Reads.TASKS in reads else 0,
                 held(self.cluster) if Reads.OTHER_NODES in reads else 0,
             )
-            found[place] = drawn_by(*known, *read) % 100
+            found[place] = number_by(*known, *read) % 100
         return found
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import random
-import zlib
 from unittest import mock
 
 import eviction_crowds
@@ -12,7 +11,7 @@ import pytest
 from eviction_crowds import PLUGINS, crowd, equals, herd
 
 from builders import Desk, group, node, pod, priority_class
-from drawing import drawn
+from drawing import drawn, number_by
 from pumice.cache.effects import Bind, Evict
 from pumice.framework.plugin import Plugin
 from pumice.framework.reads import EVERYTHING, NOTHING, Reads
@@ -28,11 +27,6 @@ READ = {
     "job_valid": (Reads.JOB, Reads.QUEUE),
     "overused": (Reads.QUEUE,),
 }
-
-
-def drawn_by(*parts):
-    """Give a number that looks like any and depends on nothing but the parts."""
-    return zlib.crc32(repr(parts).encode())
 
 
 def asked(task):
@@ -72,8 +66,8 @@ class Opinionated(Plugin):
         for each in candidates:
             job = each.job
             known = (*who, numbers(each), each.name if Reads.TASK in reads else "")
-            limit = drawn_by("limit", *who, job.queue)
-            stays = drawn_by(*known) % 5 == 0
+            limit = number_by("limit", *who, job.queue)
+            stays = number_by(*known) % 5 == 0
             stays |= Reads.QUEUE in reads and self.pods_of(job.queue) <= limit % 12
             stays |= Reads.OTHER_NODES in reads and job.tally.ready - gone.get(job.key, 0) <= limit % 3
             if not stays:
@@ -86,21 +80,21 @@ class Opinionated(Plugin):
         if victim.job is None:
             return None
         known = (seed, numbers(victim), victim.name if Reads.TASK in reads else "")
-        stays = drawn_by(*known) % 5 == 0
-        stays |= Reads.OTHER_NODES in reads and victim.job.tally.ready <= drawn_by("limit", seed) % 3
+        stays = number_by(*known) % 5 == 0
+        stays |= Reads.OTHER_NODES in reads and victim.job.tally.ready <= number_by("limit", seed) % 3
         return "has an opinion" if stays else None
 
     def allocatable(self, seed, reads, queue, demand):
         who = (seed, queue.name, demand.tasks[0].job.key if Reads.JOB in reads else "")
         held = self.pods_of(queue.name) + len(demand.tasks)
-        return "has an opinion" if Reads.QUEUE in reads and held > 4 + drawn_by(*who) % 20 else None
+        return "has an opinion" if Reads.QUEUE in reads and held > 4 + number_by(*who) % 20 else None
 
     def about(self, seed, reads, job):
         """Give what may be known of a job, and whether its queue holds little, if that may be known."""
         tasks = [(task.priority, asked(task)) for task in job.tasks.values()]
         known = (seed, job.priority, job.min_member, tasks[:1], len(tasks), job.key if Reads.JOB in reads else "")
-        limit = drawn_by("limit", seed, job.queue) % 12
-        return drawn_by(*known), Reads.QUEUE in reads and self.pods_of(job.queue) <= limit
+        limit = number_by("limit", seed, job.queue) % 12
+        return number_by(*known), Reads.QUEUE in reads and self.pods_of(job.queue) <= limit
 
     def job_starving(self, seed, reads, job):
         number, little = self.about(seed, reads, job)
@@ -111,7 +105,7 @@ class Opinionated(Plugin):
         return Invalid("Opinion", "has an opinion") if number % 8 == 0 else None
 
     def overused(self, seed, reads, queue):
-        held, limit = self.pods_of(queue.name), 4 + drawn_by(seed, queue.name) % 30
+        held, limit = self.pods_of(queue.name), 4 + number_by(seed, queue.name) % 30
         return "has an opinion" if Reads.QUEUE in reads and held > limit else None
 
 

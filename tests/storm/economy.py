@@ -35,9 +35,9 @@ class Economy:
         if method != "PATCH" or self.fair_since is None or self._world.loop.now < self.fair_since + SETTLED:
             return
         key = self._key(path)
-        current = self._world.store.find(key) if key else None
         if self._changed.get(key, 0.0) + HEARD > self._world.loop.now:
             return  # two had the same to say at once
+        current = self._world.store.find(key) if key else None
         body = data.partition(b"\r\n\r\n")[2]
         if current is not None and body and _holds(current, json.loads(body)):
             self._complain("empty", f"{process} writes to {path[:100]} what is there: {body[:300].decode()}")

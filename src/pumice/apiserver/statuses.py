@@ -66,11 +66,11 @@ def not_found(plural: str, group: str, name: str) -> Problem:
     return Problem(404, f'{qualified(plural, group)} "{name}" not found', details=details)
 
 
-def already_exists(plural: str, group: str, name: str, *, may_be_made_up: bool = False) -> Problem:
-    """Say that an object of that name is there already; who says how a name may be made up is told that none was, even if it stated one."""
+def already_exists(plural: str, group: str, name: str, prefix: str) -> Problem:
+    """Say that an object of that name is there already; who gave a prefix for a name is told that none could be made up, even if a name was stated."""
     details = {"name": name, "kind": plural} | ({"group": group} if group else {})
     message = f'{qualified(plural, group)} "{name}" already exists'
-    message += ", the server was not able to generate a unique name for the object" if may_be_made_up else ""
+    message += ", the server was not able to generate a unique name for the object" if prefix else ""
     return Problem(409, message, reason="AlreadyExists", details=details)
 
 

@@ -120,8 +120,8 @@ class Writing:
             if self._store.find(key) is None:
                 break
             if not generated or attempt == _ATTEMPTS - 1:
-                made_up = bool(new["metadata"].get("generateName"))
-                raise statuses.already_exists(resource.plural, resource.group, name, may_be_made_up=made_up)
+                prefix = new["metadata"].get("generateName", "")
+                raise statuses.already_exists(resource.plural, resource.group, name, prefix)
             new["metadata"]["name"] = generate(new["metadata"]["generateName"])
         if resource.kind is kinds.POD:
             defaults.mark_gated(new, self.stamp())
@@ -166,12 +166,12 @@ class Writing:
 
     def _name(self, metadata: Document, target: Target) -> bool:
         """Name a new object; tells whether the name was made up, so that another one may be if it is taken."""
-        generated = not target.name and not metadata.get("name") and bool(metadata.get("generateName"))
-        if generated:
-            metadata["name"] = generate(metadata["generateName"])
-        elif target.name:
+        if target.name:
             metadata["name"] = target.name
-        return generated
+        if metadata.get("name") or not metadata.get("generateName"):
+            return False
+        metadata["name"] = generate(metadata["generateName"])
+        return True
 
     def create_pod(self, target: Target, data: bytes, options: Options, warnings: list[str]) -> Mapping[str, Any]:
         """Create a pod out of JSON that no webhook is asked about."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 import numpy as np
 
-from pumice.framework import wrong_answers
+from pumice.framework import reads, wrong_answers
 from pumice.framework.extensions import Extension, Registered
 from pumice.framework.reads import NOTHING, Reads
 from pumice.framework.reasons import Code, Reasons, ReasonVector
@@ -37,7 +37,8 @@ NODE, COLUMNS, TASKS, OTHER_NODES, TASK, JOB, QUEUE = (
     )
 )
 LOCAL: Final[int] = COLUMNS | TASKS
-SINGLE: Final[int] = TASK | JOB | QUEUE | Reads.TIME.value
+SINGLE: Final[int] = reads.SINGLE.value
+MOVED: Final[int] = reads.MOVED.value
 
 V = TypeVar("V")
 
@@ -99,7 +100,7 @@ class NodeFunction(Registered[[Subject, Nodes], V], Generic[V]):
     @property
     def is_moved(self) -> bool:
         """Whether anybody's coming or going may change its answers; where not, evicting cures none of them, whatever their code."""
-        return bool(self.bits & (LOCAL | OTHER_NODES))
+        return bool(self.bits & MOVED)
 
     def is_stepwise(self, subject: Subject) -> bool:
         """Tell whether a placement may change the answers to equal subjects."""

@@ -10,16 +10,13 @@ import functools
 import operator
 from typing import TYPE_CHECKING, Protocol
 
-from pumice.framework.reads import NOTHING, Reads
+from pumice.framework.reads import MOVED, NOTHING, SINGLE, Reads
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from pumice.framework.handlers import Handlers
 
-SINGLE = Reads.TASK | Reads.JOB | Reads.QUEUE | Reads.TIME
-# What a placement changes: what somebody says before nodes are looked at, and bases on it, holds until the next placement.
-PASSING = Reads.COLUMNS | Reads.TASKS | Reads.OTHER_NODES
 # Where three functions share a tier, two may agree on nobody and the third decide alone.
 VOICES = 2
 
@@ -123,12 +120,12 @@ class Independence:
     @functools.cached_property
     def refusals_go_by_shape(self) -> bool:
         """Whether what is asked before nodes are looked at depends on nothing but the shape of a pod."""
-        return not any(each.reads & (SINGLE | PASSING) for each in self._session.pre_predicate)
+        return not any(each.reads & (SINGLE | MOVED) for each in self._session.pre_predicate)
 
     @functools.cached_property
     def _refusals_pass(self) -> bool:
         """Whether what is asked before nodes are looked at has to be asked again after each placement."""
-        return any(each.reads & PASSING for each in self._session.pre_predicate)
+        return any(each.reads & MOVED for each in self._session.pre_predicate)
 
     @functools.cached_property
     def _refusals_read(self) -> Reads:

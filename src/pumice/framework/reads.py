@@ -29,5 +29,9 @@ class Reads(Flag):
 
 NODE_LOCAL = Reads.NODE | Reads.COLUMNS
 NODE_TASKS = NODE_LOCAL | Reads.TASKS
+SINGLE = Reads.TASK | Reads.JOB | Reads.QUEUE | Reads.TIME
+"""Who asks, and when: answers are not for everybody of one shape."""
+MOVED = Reads.COLUMNS | Reads.TASKS | Reads.OTHER_NODES
+"""What anybody's coming or going may change: answers hold until then."""
 NOTHING = Reads(0)
 EVERYTHING = ~NOTHING
